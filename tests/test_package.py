@@ -11,11 +11,13 @@ import tarfile
 import zipfile
 from dataclasses import dataclass
 from email.parser import Parser
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import llmch
+from llmch.entry import installation
 from llmch.verbs.demo import list_examples
 from tests.harness import git
 from tests.once import made_once
@@ -128,6 +130,33 @@ def test_an_archive_of_a_host_knows_its_commit(tmp_path: Path) -> None:
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as built:
         assert built.read("llmch/COMMIT").decode().strip() == git(ROOT, "rev-parse", "HEAD")
+
+
+def test_a_build_of_changed_files_says_so(tmp_path: Path) -> None:
+    hook = import_module("hatch_build")
+    git(tmp_path, "init", "--quiet")
+    (file := tmp_path / "a.txt").write_text("a\n")
+    git(tmp_path, "add", "--all")
+    git(tmp_path, "commit", "--quiet", "--message=Start")
+    head = git(tmp_path, "rev-parse", "HEAD")
+    (tmp_path / "untracked.txt").touch()
+    assert hook._commit_of(tmp_path) == head
+    file.write_text("b\n")
+    assert hook._commit_of(tmp_path) == f"{head} changed"
+    assert hook._commit_of(tmp_path / "elsewhere") == ""
+
+
+@pytest.mark.parametrize(
+    ("noted", "shown"),
+    [("0" * 40, " (000000000000)"), (f"{'0' * 40} changed", " (000000000000, changed)"),
+     ("$Format:%H$", ""), ("0" * 40 + "; rm", "")],
+)  # fmt: skip
+def test_a_noted_commit_is_shown_where_it_is_one(
+    noted: str, shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "COMMIT").write_text(f"{noted}\n")
+    monkeypatch.setattr(installation, "_PACKAGE", tmp_path)
+    assert installation.render_version().splitlines()[0] == f"llmch {llmch.__version__}{shown}"
 
 
 def test_the_examples_travel(installed: Installed) -> None:

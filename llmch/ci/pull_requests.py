@@ -29,7 +29,7 @@ from llmch.console.line import clean, one_line, shorten
 from llmch.runs import read_run, run_report
 from shared.errors import InvalidInput, LlmchError
 from shared.events.events import Noted, Warned
-from shared.files.secret_values import is_model_variable
+from shared.files.secret_values import for_others
 from shared.git import refs
 from shared.processes import process
 
@@ -428,12 +428,7 @@ def _run(call: Call) -> bytes:
 
 
 def _environment(environ: Mapping[str, str]) -> Mapping[str, str]:
-    kept = {
-        name: value
-        for name, value in environ.items()
-        if not name.startswith(_NOT_THEIRS) and not is_model_variable(name)
-    }
-    return kept | _SETTINGS
+    return for_others(environ, _NOT_THEIRS) | _SETTINGS
 
 
 OPENED = "opened"

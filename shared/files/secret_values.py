@@ -32,11 +32,23 @@ MODEL_VARIABLES = ("OPENAI_", "ANTHROPIC_", "GEMINI_", "GOOGLE_GEMINI_", "GOOGLE
 
 
 def is_model_variable(name: str) -> bool:
-    """Return whether a variable is one of a model server; nothing that is started gets these.
+    """Return whether a variable is one of a model server.
 
     The key of any server may be in a variable with `API_KEY` in its name.
     """
     return name.upper().startswith(MODEL_VARIABLES) or "API_KEY" in name.upper()
+
+
+def for_others(environ: Mapping[str, str], withheld: tuple[str, ...]) -> dict[str, str]:
+    """Return what a program of the person's gets of an environment: no key of a model server.
+
+    Nor does it get variables that begin as one of `withheld` does.
+    """
+    return {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith(withheld) and not is_model_variable(name)
+    }
 
 
 # Templates of such files (`.env.example`) are meant to be read.

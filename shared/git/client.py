@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from shared.errors import CommandFailed
-from shared.files.secret_values import is_model_variable
+from shared.files.secret_values import for_others
 from shared.processes.process import Finished, ProgramMissing, ToolFailed, run_tool
 
 Setting: TypeAlias = tuple[str, str]
@@ -66,12 +66,7 @@ class ConfigEntry:
 
 def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the environment for git: the user's, without `GIT_*`, `LLMCH_*`, and model servers."""
-    kept = {
-        name: value
-        for name, value in environ.items()
-        if not name.startswith(("GIT_", "LLMCH_")) and not is_model_variable(name)
-    }
-    return kept | {
+    return for_others(environ, ("GIT_", "LLMCH_")) | {
         "LC_ALL": "C",
         "GIT_TERMINAL_PROMPT": "0",
         # Few calls need a remote, and they say so (`shared.git.refs`). Where objects of a partial
