@@ -309,6 +309,10 @@ class CannotRun:
     words: str
 
 
+REHEARSED: Final = "llmchnothing"
+"""The folder of what rehearsals write beside the files of a plan; no repo has one of that name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
     """Hold how to see whether a command can run here although its code does not exist.

@@ -30,7 +30,7 @@ from shared.languages.ecmascript.ecmascript_syntax import (
 )
 from shared.languages.ecmascript.imports import imports_of
 from shared.languages.ecmascript.node_commands import Runner
-from shared.languages.planned_code import CannotRun, PlannedFiles, Rehearsal
+from shared.languages.planned_code import REHEARSED, CannotRun, PlannedFiles, Rehearsal
 from shared.languages.read_commands import Command, program_argv
 from shared.processes.shell_words import UnsplittableError, split_words
 
@@ -60,7 +60,6 @@ _EXPANDS: Final = re.compile(r"[*?\[{$~`\\]")
 _LITERAL: Final = re.compile(r"'[^']*'|\"[^\"$`\\]*\"")
 _MOST_TESTS: Final = 20
 _MOST_PACKAGES: Final = 500  # words of one command
-_ELSEWHERE: Final = "llmchnothing"
 # Where `npx` finds packages and their programs: beside the files of the repo, or beside Node. The
 # words after `--` are packages of the repo: one that is not installed may have any program.
 _FIND: Final = """
@@ -207,8 +206,8 @@ def _renamed(run: node_commands.TestRun, planned: PlannedFiles) -> _Renamed | No
     if not inside or (is_code(folder) and fixed == folder):
         return None
     places = {each: _alike(each) if fixed == folder else each for each in inside[:_MOST_TESTS]}
-    moved = {old: f"{_ELSEWHERE}/{new}" for old, new in places.items()}
-    return _Renamed(moved, {run.patterns[0]: f"{_ELSEWHERE}/{folder}"})
+    moved = {old: f"{REHEARSED}/{new}" for old, new in places.items()}
+    return _Renamed(moved, {run.patterns[0]: f"{REHEARSED}/{folder}"})
 
 
 def _search(packages: Sequence[str], planned: PlannedFiles) -> Rehearsal | None:
@@ -247,7 +246,7 @@ def _short(path: str) -> str:
 
 def _free(path: str, planned: PlannedFiles) -> str:
     package = _nearest(path, planned).removesuffix(MANIFEST)
-    return f"{_ELSEWHERE}/{package}{_short(path)}" if package else _short(path)
+    return f"{REHEARSED}/{package}{_short(path)}" if package else _short(path)
 
 
 def _alike(path: str) -> str:
@@ -337,8 +336,8 @@ def _packages(moved: Mapping[str, str], runner: Runner, planned: PlannedFiles) -
     found: dict[str, str] = {}
     for manifest in {_nearest(each, planned) for each in moved} - {""}:
         tests = [each for each in moved if _nearest(each, planned) == manifest]
-        is_moved = manifest != MANIFEST and moved[tests[0]].startswith(f"{_ELSEWHERE}/")
-        place = f"{_ELSEWHERE}/{manifest}" if is_moved else manifest
+        is_moved = manifest != MANIFEST and moved[tests[0]].startswith(f"{REHEARSED}/")
+        place = f"{REHEARSED}/{manifest}" if is_moved else manifest
         is_listed = manifest in planned.listing
         if manifest in planned.written and (runner is Runner.NODE or not is_listed):
             are = all(_is_module(each, planned) or each[-4:-2] == ".c" for each in tests)
@@ -358,7 +357,7 @@ def _declares(planned: PlannedFiles, packages: Collection[str]) -> bool:
 
 
 def _words(said: str) -> str:
-    said = said.replace(f"{_ELSEWHERE}/", "")
+    said = said.replace(f"{REHEARSED}/", "")
     lines = [line.strip().lstrip("# ").strip() for line in said.splitlines()]
     telling = (line for line in lines if _SAYS.search(line) and not line.startswith("at "))
     return next(telling, next(filter(None, lines), "it fails without a word"))

@@ -18,7 +18,7 @@ from shared.languages.declared.declarations import (
     walk,
 )
 from shared.languages.language_tools import LESS_INDENTED, Tool
-from shared.languages.planned_code import CannotRun, PlannedFiles, Rehearsal
+from shared.languages.planned_code import REHEARSED, CannotRun, PlannedFiles, Rehearsal
 from shared.languages.read_commands import Command, Weakness, program_words, split_flags
 
 if TYPE_CHECKING:
@@ -112,8 +112,7 @@ def makes_files(argv: Sequence[str]) -> bool:
     return read.verb not in _LEAVES_NOTHING or bool(_LEAVING & read.flags.keys())
 
 
-_PACKAGE: Final = "llmchnothing"
-_NOTHING: Final = f"""package {_PACKAGE}
+_NOTHING: Final = f"""package {REHEARSED}
 
 import "testing"
 
@@ -133,9 +132,9 @@ def rehearsal(command: Command, planned: PlannedFiles) -> Rehearsal | None:
     nested = any(path.endswith("/go.mod") for path in planned.listing)
     if nested or command.argv[:1] != ("go",):
         return None
-    files = {f"{_PACKAGE}/nothing_test.go": _NOTHING}
+    files = {f"{REHEARSED}/nothing_test.go": _NOTHING}
     if "go.mod" not in planned.listing:
-        files["go.mod"] = f"module {_PACKAGE}\n"
+        files["go.mod"] = f"module {REHEARSED}\n"
     flags = (f"-{name}={value}" if value else f"-{name}" for name, value in read.flags.items())
 
     def refusal(done: ToolResult) -> CannotRun | None:
@@ -143,7 +142,7 @@ def rehearsal(command: Command, planned: PlannedFiles) -> Rehearsal | None:
         words = next((each for each in lines if each and not each.startswith("#")), "")
         return CannotRun("E402", words) if done.exit_code and words else None
 
-    return Rehearsal(("go", "test", *flags, f"./{_PACKAGE}"), files, refusal)
+    return Rehearsal(("go", "test", *flags, f"./{REHEARSED}"), files, refusal)
 
 
 _TEST: Final = re.compile(r"(?:Test|Fuzz|Example)(?![a-z])\w*")

@@ -20,7 +20,7 @@ from shared.languages.declared.declarations import (
     walk,
 )
 from shared.languages.language_tools import BLANK_LINE, Tool
-from shared.languages.planned_code import CannotRun, PlannedFiles, Rehearsal
+from shared.languages.planned_code import REHEARSED, CannotRun, PlannedFiles, Rehearsal
 from shared.languages.read_commands import program_words, split_flags
 
 if TYPE_CHECKING:
@@ -261,7 +261,6 @@ def version_argv(packages: Sequence[str], *, sees: bool = True) -> tuple[str, ..
     return ("cargo", "--version")
 
 
-_EMPTY: Final = "llmchnothing"
 _EDITION: Final = re.compile(r'^\s*edition\s*=\s*"(\d{4})"', re.MULTILINE)
 _TEST_OF_NOTHING: Final = "#[test]\nfn nothing() {}\n"
 # These choose among what the project has, or bind it to its lock; an empty crate has neither.
@@ -299,10 +298,10 @@ def rehearsal(command: Command, planned: PlannedFiles) -> Rehearsal | None:
         return None
     manifest = planned.repo.get("Cargo.toml") if "Cargo.toml" in planned.listing else None
     edition = _EDITION.search(manifest or "")
-    head = f'[package]\nname = "{_EMPTY}"\nversion = "0.1.0"\n'
+    head = f'[package]\nname = "{REHEARSED}"\nversion = "0.1.0"\n'
     head += f'edition = "{edition[1] if edition else "2021"}"\n\n[workspace]\n'
-    files = {f"{_EMPTY}/Cargo.toml": head, f"{_EMPTY}/src/lib.rs": _TEST_OF_NOTHING}
-    place = ("--offline", "--manifest-path", f"{_EMPTY}/Cargo.toml")
+    files = {f"{REHEARSED}/Cargo.toml": head, f"{REHEARSED}/src/lib.rs": _TEST_OF_NOTHING}
+    place = ("--offline", "--manifest-path", f"{REHEARSED}/Cargo.toml")
     argv = ("cargo", *toolchain, "test", *place, *_tried_words(words))
     return Rehearsal(argv, files, _refusal(_SAID))
 

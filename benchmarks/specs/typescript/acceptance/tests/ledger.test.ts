@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readNotes, share } from '../src/ledger.js';
+import { readNotes, share } from '../src/ledger.ts';
 
 const PEOPLE = 'person ada\nperson bo\nperson cy\n';
 

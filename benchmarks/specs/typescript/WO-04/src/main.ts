@@ -1,26 +1,22 @@
-/** Prints what the notes come to: `node src/main.js COMMAND FILE`. */
+/** Prints what the notes come to: `node src/main.ts COMMAND FILE`. */
 
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { readNotes } from './ledger.js';
-import { settle } from './settle.js';
+import { readNotes, type Ledger } from './ledger.ts';
+import { settle } from './settle.ts';
 
-/**
- * @typedef {import('./ledger.js').Ledger} Ledger
- * @typedef {{ code: number, out: string, errors: string }} Ended
- */
+export interface Ended {
+  code: number;
+  out: string;
+  errors: string;
+}
 
-/**
- * Returns an amount with two decimals.
- * @param {number} cents
- * @returns {string}
- */
-export function amount(cents) {
+/** Returns an amount with two decimals. */
+export function amount(cents: number): string {
   return (cents / 100).toFixed(2);
 }
 
-/** @type {Record<string, (ledger: Ledger) => string[]>} */
-const COMMANDS = {
+const COMMANDS: Record<string, (ledger: Ledger) => string[]> = {
   balance: ({ balances }) =>
     [...balances].map(([name, cents]) => `${name} ${cents > 0 ? '+' : ''}${amount(cents)}`),
   settle: ({ balances }) => {
@@ -34,18 +30,13 @@ const COMMANDS = {
   },
 };
 
-/**
- * Returns how the program ends on these words; `read` returns the text of a file.
- * @param {string[]} words
- * @param {(file: string) => string} read
- * @returns {Ended}
- */
-export function run(words, read) {
+/** Returns how the program ends on these words; `read` returns the text of a file. */
+export function run(words: string[], read: (file: string) => string): Ended {
   const [command, file] = words;
   if (words.length !== 2 || !Object.hasOwn(COMMANDS, command)) {
-    return { code: 2, out: '', errors: 'usage: node src/main.js balance|settle|spent FILE\n' };
+    return { code: 2, out: '', errors: 'usage: node src/main.ts balance|settle|spent FILE\n' };
   }
-  let text;
+  let text: string;
   try {
     text = read(file);
   } catch {

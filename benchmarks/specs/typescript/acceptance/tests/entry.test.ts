@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseAmount, parseEntry, parseWho } from '../src/entry.js';
+import { parseAmount, parseEntry, parseWho } from '../src/entry.ts';
 
 test('R-2eac84 R-a38a2d: amounts are cents within limits', () => {
   const right = { 12: 1200, '12.50': 1250, 0.05: 5, '0.10': 10, 99999.99: 9999999, 7: 700 };

@@ -1,36 +1,27 @@
-/**
- * Finds the transfers that settle all balances.
- *
- * @typedef {{ from: string, to: string, cents: number }} Transfer
- * @typedef {{ name: string, cents: number }} Side
- */
+/** Finds the transfers that settle all balances. */
 
-/**
- * @param {Side} a
- * @param {Side} b
- * @returns {number}
- */
-const byName = (a, b) => (a.name < b.name ? -1 : 1);
+export interface Transfer {
+  from: string;
+  to: string;
+  cents: number;
+}
 
-/**
- * @param {Side} a
- * @param {Side} b
- * @returns {number}
- */
-const bySum = (a, b) => b.cents - a.cents || byName(a, b);
+interface Side {
+  name: string;
+  cents: number;
+}
 
-/**
- * Returns the transfers in their sequence.
- * @param {ReadonlyMap<string, number>} balances
- * @returns {Transfer[]}
- */
-export function settle(balances) {
+const byName = (a: Side, b: Side): number => (a.name < b.name ? -1 : 1);
+
+const bySum = (a: Side, b: Side): number => b.cents - a.cents || byName(a, b);
+
+/** Returns the transfers in their sequence. */
+export function settle(balances: ReadonlyMap<string, number>): Transfer[] {
   const all = [...balances].map(([name, cents]) => ({ name, cents }));
   const debtors = all.filter((each) => each.cents < 0).map((each) => ({ ...each, cents: -each.cents }));
   const creditors = all.filter((each) => each.cents > 0);
-  /** @type {Transfer[]} */
-  const transfers = [];
-  const pay = (/** @type {Side} */ debtor, /** @type {Side} */ creditor) => {
+  const transfers: Transfer[] = [];
+  const pay = (debtor: Side, creditor: Side) => {
     const cents = Math.min(debtor.cents, creditor.cents);
     debtor.cents -= cents;
     creditor.cents -= cents;

@@ -1,21 +1,17 @@
-/**
- * Reads the notes, and says what each person paid, carries and is owed.
- *
- * @typedef {import('./entry.js').Entry} Entry
- * @typedef {import('./entry.js').Parts} Parts
- * @typedef {{ people: string[], balances: Map<string, number>, carried: Map<string, number>,
- *   total: number, faults: string[] }} Ledger
- */
+/** Reads the notes, and says what each person paid, carries and is owed. */
 
-import { parseEntry } from './entry.js';
+import { parseEntry, type Entry, type Parts } from './entry.ts';
 
-/**
- * Returns the cents that each name carries of an amount.
- * @param {number} cents
- * @param {Parts} parts
- * @returns {Map<string, number>}
- */
-export function share(cents, parts) {
+export interface Ledger {
+  people: string[];
+  balances: Map<string, number>;
+  carried: Map<string, number>;
+  total: number;
+  faults: string[];
+}
+
+/** Returns the cents that each name carries of an amount. */
+export function share(cents: number, parts: Parts): Map<string, number> {
   const whole = parts.reduce((sum, [, weight]) => sum + weight, 0);
   const shares = parts.map(([name, weight]) => ({
     name,
@@ -32,13 +28,8 @@ export function share(cents, parts) {
   return new Map(shares.map((each) => [each.name, each.cents]));
 }
 
-/**
- * Returns the parts of an entry that was paid, with all people so far for `all`.
- * @param {Entry} entry
- * @param {Entry[]} before
- * @returns {Entry}
- */
-function checked(entry, before) {
+/** Returns the parts of an entry that was paid, with all people so far for `all`. */
+function checked(entry: Entry, before: Entry[]): Entry {
   const known = before.flatMap((each) => (each.verb === 'person' ? [each.name] : []));
   if (entry.verb === 'person') {
     if (known.includes(entry.name)) {
@@ -64,16 +55,10 @@ function checked(entry, before) {
   return entry;
 }
 
-/**
- * Returns the entries that count, and the faults.
- * @param {string} text
- * @returns {{ entries: Entry[], faults: string[] }}
- */
-function readEntries(text) {
-  /** @type {Entry[]} */
-  const entries = [];
-  /** @type {string[]} */
-  const faults = [];
+/** Returns the entries that count, and the faults. */
+function readEntries(text: string): { entries: Entry[]; faults: string[] } {
+  const entries: Entry[] = [];
+  const faults: string[] = [];
   text.split('\n').forEach((line, index) => {
     try {
       const parsed = parseEntry(line);
@@ -84,23 +69,19 @@ function readEntries(text) {
         entries.push(entry);
       }
     } catch (error) {
-      faults.push(`line ${index + 1}: ${/** @type {Error} */ (error).message}`);
+      faults.push(`line ${index + 1}: ${(error as Error).message}`);
     }
   });
   return { entries, faults };
 }
 
-/**
- * Returns what the notes come to.
- * @param {string} text
- * @returns {Ledger}
- */
-export function readNotes(text) {
+/** Returns what the notes come to. */
+export function readNotes(text: string): Ledger {
   const { entries, faults } = readEntries(text);
   const people = entries.flatMap((each) => (each.verb === 'person' ? [each.name] : [])).sort();
   const balances = new Map(people.map((name) => [name, 0]));
   const carried = new Map(people.map((name) => [name, 0]));
-  const add = (/** @type {Map<string, number>} */ to, /** @type {string} */ name, /** @type {number} */ cents) =>
+  const add = (to: Map<string, number>, name: string, cents: number) =>
     to.set(name, (to.get(name) ?? 0) + cents);
   let total = 0;
   for (const entry of entries) {

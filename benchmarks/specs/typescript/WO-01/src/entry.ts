@@ -1,35 +1,25 @@
-/**
- * Reads single lines of the notes.
- *
- * @typedef {[name: string, weight: number][]} Parts
- * @typedef {{ verb: 'person', name: string }} Person
- * @typedef {{ verb: 'paid', name: string, cents: number, parts: Parts | null }} Paid
- * @typedef {{ verb: 'gave', name: string, cents: number, to: string }} Gave
- * @typedef {{ verb: 'undo' }} Undo
- * @typedef {Person | Paid | Gave | Undo} Entry
- */
+/** Reads single lines of the notes. */
+
+export type Parts = [name: string, weight: number][];
+export type Entry =
+  | { verb: 'person'; name: string }
+  | { verb: 'paid'; name: string; cents: number; parts: Parts | null }
+  | { verb: 'gave'; name: string; cents: number; to: string }
+  | { verb: 'undo' };
 
 const NAME = /^(?=.{1,16}$)[a-z]+(?:-+[a-z]+)*$/;
 const AMOUNT = /^(0|[1-9][0-9]{0,4})(?:\.([0-9]{2}))?$/;
 const PART = /^([^*]*)(?:\*([2-9]))?$/;
 
-/**
- * @param {string} text
- * @returns {string}
- */
-function parseName(text) {
+function parseName(text: string): string {
   if (!NAME.test(text)) {
     throw new Error(`'${text}' is not a name`);
   }
   return text;
 }
 
-/**
- * Returns the cents of an AMOUNT.
- * @param {string} text
- * @returns {number}
- */
-export function parseAmount(text) {
+/** Returns the cents of an AMOUNT. */
+export function parseAmount(text: string): number {
   const found = AMOUNT.exec(text);
   const cents = found ? Number(found[1]) * 100 + Number(found[2] ?? 0) : 0;
   if (cents === 0) {
@@ -38,17 +28,12 @@ export function parseAmount(text) {
   return cents;
 }
 
-/**
- * Returns names with their weights; null for `all`.
- * @param {string} text
- * @returns {Parts | null}
- */
-export function parseWho(text) {
+/** Returns names with their weights; null for `all`. */
+export function parseWho(text: string): Parts | null {
   if (text === 'all') {
     return null;
   }
-  /** @type {Parts} */
-  const parts = text.split(',').map((each) => {
+  const parts = text.split(',').map((each): Parts[number] => {
     const found = PART.exec(each);
     if (!found) {
       throw new Error(`'${each}' is not a name with a weight`);
@@ -61,12 +46,8 @@ export function parseWho(text) {
   return parts;
 }
 
-/**
- * Returns the entry of a line; null where the line is ignored.
- * @param {string} line
- * @returns {Entry | null}
- */
-export function parseEntry(line) {
+/** Returns the entry of a line; null where the line is ignored. */
+export function parseEntry(line: string): Entry | null {
   const text = line.trim();
   if (text === '' || text.startsWith('#')) {
     return null;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { amount, run } from '../src/main.js';
+import { amount, run } from '../src/main.ts';
 
 const NOTES = 'person cy\nperson bo\nperson ada\npaid ada 25.00 for ada,bo\npaid bo 0.05 for cy\ngave cy 0.05 to bo\n';
 
@@ -51,9 +51,9 @@ test('R-ef4ae4: wrong arguments and files end with exit code 2', () => {
   assert.match(unread.errors, /^.+\n$/);
 });
 
-test('R-c8c2a7 R-1eb253: the program reads standard input', () => {
-  const done = spawnSync(process.execPath, ['src/main.js', 'settle', '-'], { input: NOTES, encoding: 'utf8' });
+test('R-db1ae5 R-1eb253: the program reads standard input', () => {
+  const done = spawnSync(process.execPath, ['src/main.ts', 'settle', '-'], { input: NOTES, encoding: 'utf8' });
   assert.deepEqual([done.status, done.stdout, done.stderr], [0, 'bo pays ada 12.50\n', '']);
-  const wrong = spawnSync(process.execPath, ['src/main.js', 'settle', 'no/such/file'], { encoding: 'utf8' });
+  const wrong = spawnSync(process.execPath, ['src/main.ts', 'settle', 'no/such/file'], { encoding: 'utf8' });
   assert.deepEqual([wrong.status, wrong.stdout], [2, '']);
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { settle } from '../src/settle.js';
+import { settle } from '../src/settle.ts';
 
 /** Returns the transfers as words. */
 function words(balances) {

@@ -1,2 +1,0 @@
-set -eu
-node --test tests/*.test.js

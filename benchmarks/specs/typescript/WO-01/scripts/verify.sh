@@ -1,0 +1,2 @@
+set -eu
+node --test tests/*.test.ts
