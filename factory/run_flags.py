@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
+from typing import Final
 
 from factory.orders.documents import ReplyFormat
 from factory.orders.model_choice import ModelChoice, parse_ladder
@@ -13,8 +14,8 @@ from factory.preflight import BranchPolicy
 from factory.workbench.dependencies import choose_python, is_remembered
 from shared.llm.model_access import is_openai
 from shared.settings.declaration import FlagGroup
-from shared.settings.loading import add_setting_flags
-from shared.settings.settings import Settings
+from shared.settings.loading import add_setting_flags, flag_words, flags_given
+from shared.settings.settings import KEYS, Settings
 
 _AUTO = "auto"
 
@@ -133,6 +134,7 @@ def run_options(args: argparse.Namespace, settings: Settings) -> RunOptions:
         models=model_choice(settings, _forced(args)),
         python=chosen.python,
         python_why=chosen.why,
+        model_flags=_model_flags(args),
         branch=args.branch,
         policy=_policy(args),
         start=args.commit_hash,
@@ -255,6 +257,20 @@ def trial_options(args: argparse.Namespace, repo: Path, settings: Settings) -> R
     install = installs(args, repo)
     return RunOptions(
         repo, settings, model_choice(settings), chosen.python, install_dependencies=install
+    )
+
+
+_OF_THE_MODEL: Final = ("model", "reasoning_effort", "factory.model", "factory.proposer")
+
+
+def _model_flags(args: argparse.Namespace) -> str:
+    given = flags_given(args)
+    return flag_words(
+        {
+            flag.option: value
+            for name in _OF_THE_MODEL
+            if (value := given.get(name)) is not None and (flag := KEYS[name].flag)
+        }
     )
 
 

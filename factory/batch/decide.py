@@ -299,7 +299,8 @@ def _rest(plan: PlanOnBranch, name: str, place: RepoPlace, options: RunOptions) 
     others = set(plan.still_to_make(place.git, place.common_dir)) - {name}
     if not others:
         return ""
-    return plan.run_all(place_option(options.repo), installs=options.install_dependencies)
+    rest = plan.run_all(place_option(options.repo), installs=options.install_dependencies)
+    return rest + options.model_flags
 
 
 def _lacks(

@@ -65,7 +65,7 @@ class StageText:
     remedy: str
     next_step: str
     """A clause of the last lines of a run: `{order}` is the order, `{place}` the option that names
-    the repo."""
+    the repo, `{model}` the options that name the model."""
     reminder: str = ""
     """A sentence of the next prompt, in either reply format: `{allowed}` are the allowed files."""
     retryable: bool = True
@@ -73,7 +73,7 @@ class StageText:
 
 
 _ASK_ANOTHER = "`llmch retry {order}{place} --factory-model MODEL` asks another model"
-_ASK_AGAIN = "`llmch retry {order}{place} --hint TEXT` asks again with what you tell it"
+_ASK_AGAIN = "`llmch retry {order}{place}{model} --hint TEXT` asks again with what you tell it"
 _KEEP_COMMANDS = "The commands cannot be changed: change the files so that all commands succeed."
 _ANSWERED = "The next prompt contains this failure, and another proposal can answer it."
 
@@ -172,7 +172,7 @@ STAGE_TEXTS: Final = (
         "Have a model make the order there (the same command without `--llm replay`), give the "
         "order's files as they should be by `llmch accept ORDER --dir DIR`, or plan what conflicts "
         "again by `llmch plan --from PLAN --branch BRANCH`.",
-        "`llmch retry {order}{place}` has a model make it there",
+        "`llmch retry {order}{place}{model}` has a model make it there",
         retryable=False,
     ),
     StageText(
@@ -244,6 +244,7 @@ def next_step(
     order: str,
     *,
     place: str = "",
+    model: str = "",
     remedy: str = "",
     plan: PlanAtHand | None = None,
     beside: Sequence[str] = (),
@@ -252,6 +253,7 @@ def next_step(
 
     The orders `beside` failed at the same stage: where it helps, all are planned again at once.
     `place` is the option with which verbs find the repo, after a space; "" in the repo itself.
+    `model` has the options with which a verb asks the model that was asked, each after a space.
     `remedy` is what the failure itself says; it goes first. `plan` is the plan of the order, `None`
     if the order has no manifest with a hash. The result is "" if the error that ended the run
     says what to do.
@@ -264,7 +266,7 @@ def next_step(
         return _correct(order, plan)
     if stage in (Stage.IMPOSSIBLE, Stage.WEAK_TESTS):
         return _plan_again(stage, (order, *beside), place, plan)
-    return TEXT_OF[stage].next_step.format(order=order, place=place)
+    return TEXT_OF[stage].next_step.format(order=order, place=place, model=model)
 
 
 def _correct(order: str, plan: PlanAtHand | None) -> str:

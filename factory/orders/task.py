@@ -162,6 +162,8 @@ class RunOptions:
     settings: Settings
     models: ModelChoice
     python: Path
+    model_flags: str = field(default="", kw_only=True)
+    """The options that chose the model, each after a space, for the commands that follow."""
     python_why: str = field(default="", kw_only=True)
     """Why commands get this interpreter, in a few words for the first lines of a run."""
     branch: str | None = None

@@ -306,6 +306,7 @@ def after_the_orders(
         stage,
         order,
         place=continuation.place,
+        model=continuation.options.model_flags,
         remedy=remedy,
         plan=continuation.plan,
         beside=[e.work_order for e in all_failed[1:] if e.failure and e.failure.stage == stage],

@@ -8,7 +8,6 @@ import argparse
 import difflib
 import os
 import re
-import shlex
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +29,7 @@ from shared.errors import FleetUnavailable, InvalidInput
 from shared.events.events import Emit, Noted
 from shared.git import client, repos
 from shared.settings.declaration import FlagGroup
-from shared.settings.loading import add_setting_flags, flags_given
+from shared.settings.loading import add_setting_flags, flag_words, flags_given
 from shared.settings.setting_values import DatabaseUrl
 from shared.settings.settings import KEYS, Settings
 from shared.work_order import plan_folder, work_order
@@ -421,7 +420,7 @@ def as_in_the_latest_run(
         if (flag := KEYS[name].flag) and flag.group in _OF_COMMANDS and value is not None
     }
     if plan.latest is None or given or args.deps == "auto":
-        return replace(plan, flags=_flags(given)), options
+        return replace(plan, flags=flag_words(given)), options
     latest, before = plan.latest, task.command_settings(options)
     options = reproduce.options_of_run(latest.head, latest.folder, options, place, emit)
     now = task.command_settings(options)
@@ -432,16 +431,7 @@ def as_in_the_latest_run(
     }
     if isinstance(now.link, tuple) and "--link" in others:
         others["--link"] = ",".join(now.link)
-    return replace(plan, flags=_flags(others)), options
-
-
-def _flags(values: Mapping[str, object]) -> str:
-    """Return the options as words of a command line, each after a space."""
-    return "".join(
-        f" {option} {shlex.quote(str(each))}"
-        for option, value in values.items()
-        for each in (value if isinstance(value, list | tuple) else (value,))
-    )
+    return replace(plan, flags=flag_words(others)), options
 
 
 def fleet_of(settings: Settings) -> DatabaseUrl:

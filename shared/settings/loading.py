@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -389,6 +390,15 @@ def add_setting_flags(
 def flags_given(args: argparse.Namespace) -> Mapping[str, object]:
     """Return the flags that are settings, by setting name; `None` means an unused flag."""
     return {name: value for name, value in vars(args).items() if name in KEYS}
+
+
+def flag_words(values: Mapping[str, object]) -> str:
+    """Return the options with their values as words of a command line, each after a space."""
+    return "".join(
+        f" {option} {shlex.quote(str(each))}"
+        for option, value in values.items()
+        for each in (value if isinstance(value, list | tuple) else (value,))
+    )
 
 
 def _add_flag(

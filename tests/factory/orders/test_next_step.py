@@ -34,7 +34,7 @@ def test_each_stage_has_an_expectation() -> None:
 
 @pytest.mark.parametrize("stage", Stage)
 def test_a_stage_names_at_most_one_command_that_there_is(stage: Stage) -> None:
-    said = next_step(stage, "WO-02", place=" --repo x")
+    said = next_step(stage, "WO-02", place=" --repo x", model=" --model m --proposer tools")
     assert said
     commands = re.findall("`llmch ([^`]*)`", said)
     assert [each.split()[0] for each in commands] == [each for each in (EXPECTED[stage],) if each]

@@ -183,9 +183,9 @@ def test_a_failed_order_ends_with_the_command_that_helps_and_the_one_that_shows_
     run: Run, say: Say, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with model_server(monkeypatch, BAD, GOOD):
-        failed = run("--branch", "work", "--max-attempts", "1")
+        failed = run("--branch", "work", "--max-attempts", "1", "--model", "my model")
         step, records, report = failed.out.splitlines()[-3:]
-        assert f"→ `llmch retry WO-01 --repo {repo} --hint TEXT`" in step
+        assert f"→ `llmch retry WO-01 --repo {repo} --model 'my model' --hint TEXT`" in step
         assert "records: " in records
         assert f"$ llmch report --html report.html --repo {repo}" in report
         again = say("retry", "WO-01", "--repo", repo, "--sandbox", "off", "--hint", "write hello")
