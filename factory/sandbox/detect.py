@@ -174,6 +174,10 @@ _USER_NAMESPACES = (
     " and copy bwrap-userns-restrict to /etc/apparmor.d), on Debian sysctl"
     " kernel.unprivileged_userns_clone=1, in Docker --security-opt seccomp=unconfined"
 )
+_UNMASKED_PROC = (
+    "let bwrap mount a /proc of its own, which a container hides parts of: in podman --security-opt"
+    " unmask=ALL, in Docker --security-opt systempaths=unconfined"
+)
 
 
 def _probe(sandbox: Sandbox, log: Path) -> None:
@@ -185,5 +189,12 @@ def _probe(sandbox: Sandbox, log: Path) -> None:
         _proven.add((sandbox.backend, sandbox.version))
         return
     problem = ended.reason or ended.stderr.text.strip() or f"the probe ended: {ended.cause}"
-    remedy = _USER_NAMESPACES if sandbox.backend is Backend.BWRAP else ""
-    raise _Unusable(TriedBackend(sandbox.backend, sandbox.version, problem, remedy))
+    raise _Unusable(
+        TriedBackend(sandbox.backend, sandbox.version, problem, _remedy(sandbox.backend, problem))
+    )
+
+
+def _remedy(backend: Backend, problem: str) -> str:
+    if backend is not Backend.BWRAP:
+        return ""
+    return _UNMASKED_PROC if "mount proc" in problem else _USER_NAMESPACES

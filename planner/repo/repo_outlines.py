@@ -358,6 +358,8 @@ def choose_parts(files: Sequence[SourceFile], room: int) -> list[Chosen]:
 def _is_shown(file: SourceFile, own: Chosen, offer: _Offer) -> bool:
     if -1 in own or own.get(offer.part, 0) >= offer.level:
         return True
+    if offer.level is Level.WHOLE_FILE:
+        return False
     part = file.parts[offer.part]
     codes = (file.parts[at] for at, level in own.items() if level is Level.CODE)
     return any(each.first <= part.first and part.last <= each.last for each in codes)

@@ -75,19 +75,26 @@ def test_an_old_or_strange_bwrap_is_refused(policy: Policy, path_bwrap: Path, sa
         open_sandbox(Backend.BWRAP, policy)
 
 
+@pytest.mark.parametrize(
+    ("problem", "remedy"),
+    [
+        ("setting up uid map: Permission denied", "AppArmor"),
+        ("Can't mount proc on /newroot/proc: Operation not permitted", "unmask=ALL"),
+    ],
+)
 def test_a_bwrap_that_fails_is_named_with_its_own_words_and_nothing_else_is_tried(
-    policy: Policy, path_bwrap: Path
+    policy: Policy, path_bwrap: Path, problem: str, remedy: str
 ) -> None:
     script(
         path_bwrap,
         'if [ "$1" = --version ]; then echo bubblewrap 0.11.0; exit; fi\n'
-        "echo 'bwrap: setting up uid map: Permission denied' >&2; exit 1",
+        f'echo "bwrap: {problem}" >&2; exit 1',
     )
     with pytest.raises(SandboxUnavailable) as refused:
         open_sandbox(Backend.BWRAP, policy)
-    assert "setting up uid map: Permission denied" in refused.value.message
+    assert problem in refused.value.message
     assert "landlock" not in refused.value.message
-    assert "AppArmor" in refused.value.hint
+    assert remedy in refused.value.hint
 
 
 def test_a_bwrap_that_runs_nothing_is_not_believed(policy: Policy, path_bwrap: Path) -> None:

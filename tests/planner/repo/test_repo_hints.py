@@ -448,6 +448,12 @@ def test_a_named_file_that_fits_is_shown_whole(tmp_path: Path) -> None:
     assert GAME in hints_of(tmp_path, files, "Tidy src/maze.py.", 4_000).text
 
 
+def test_a_named_file_without_a_definition_is_shown_whole(tmp_path: Path) -> None:
+    code = "#[macro_export]\nmacro_rules! hashmap {\n    () => {\n        todo!()\n    };\n}\n"
+    files: dict[str, str | bytes] = {"src/lib.rs": code, "src/other.rs": "pub fn other() {}\n"}
+    assert code in hints_of(tmp_path, files, "Write the macro in src/lib.rs.", 4_000).text
+
+
 @pytest.mark.parametrize(
     ("path", "code", "shown"),
     [
