@@ -215,6 +215,11 @@ def parameters_of(args: ast.arguments) -> list[ast.arg]:
     return [each for each in every if each is not None]
 
 
+def type_parameters(node: ast.AST) -> frozenset[str]:
+    """Return the names in a type parameter list `[T, *Ts]`, which Python has since 3.12."""
+    return frozenset(each.name for each in getattr(node, "type_params", ()))
+
+
 def target_names(target: ast.expr) -> Iterator[str]:
     match target:
         case ast.Name(id=name):
