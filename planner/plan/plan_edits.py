@@ -23,7 +23,7 @@ from planner.plan.parse_plan import (
     strings,
     unreadable_plan,
 )
-from shared.files.paths import VERIFY_SCRIPT, PathProblem, check_path
+from shared.files.paths import VERIFY_SCRIPT, can_be_named
 from shared.files.strict_documents import JsonObject, JsonValue, at
 from shared.languages.capabilities import NewTest
 from shared.languages.registry import language_of
@@ -134,17 +134,10 @@ def completed_order(order: JsonObject) -> dict[str, JsonValue]:
     promised: list[JsonValue] = [
         {"kind": "file_exists", "path": path}
         for _, path in strings(order.get("allowed_files"))
-        if _is_path(path)
+        if can_be_named(path)
     ]
     derived = {"context_files": [], "forbidden": [], "postconditions": promised}
     return {**order, **{key: each for key, each in derived.items() if key not in order}}
-
-
-def _is_path(text: str) -> bool:
-    try:
-        return check_path(text) == text
-    except PathProblem:
-        return False
 
 
 _FENCED: Final = re.compile(
