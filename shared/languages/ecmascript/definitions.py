@@ -103,7 +103,7 @@ def read_source(path: str, text: str) -> Declarations:
     if root is None:
         return Declarations(text, fault=UNREADABLE)
     reader = _EcmaReader(text)
-    found = [each for node in root.named_children for each in reader.items(node, "")]
+    found = [each for node in root.named_children for each in reader.items(node)]
     listed = {name for node in root.named_children for name in _listed(node)}
     items = tuple(_shown(list(_joined(found)), listed))
     own = {each.name for each in items}
@@ -172,9 +172,9 @@ class _EcmaReader(DeclarationReader):
                 shown = each.child_by_field_name("alias") or each.child_by_field_name("name")
                 yield self._declared(text_of(shown), "value", node, node, public=True)
 
-    def items(self, node: Node, keyword: str) -> Iterator[Declared]:
-        """Yield the declarations of a statement; `keyword` is there where it is exported."""
-        outer = node
+    def items(self, node: Node) -> Iterator[Declared]:
+        """Yield the declarations of a statement."""
+        outer, keyword = node, ""
         while node.type in ("export_statement", "ambient_declaration"):
             if node.type == "export_statement":
                 keyword = "default" if any(e.type == "default" for e in node.children) else "export"
