@@ -329,10 +329,6 @@ class Changes:
     changed: tuple[str, ...]
     untracked: tuple[str, ...]
 
-    @property
-    def clean(self) -> bool:
-        return not self.changed and not self.untracked
-
 
 @dataclass(frozen=True, slots=True)
 class TreeEntry:
