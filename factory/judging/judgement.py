@@ -57,7 +57,7 @@ from factory.workbench.pool import Workbench
 from factory.workbench.tree import NotReadable, Tree
 from shared.errors import EnvironmentFault, InvalidInput
 from shared.events.events import CommandEnded, CommandStarted
-from shared.languages.registry import LANGUAGES, language_of, steering
+from shared.languages.registry import LANGUAGES, is_test_file, steering
 from shared.projects.build_tools import LOCK_FILES
 from shared.work_order.work_order import WorkOrder
 
@@ -139,8 +139,7 @@ def _is_read_by_tests(path: str, tree: Tree) -> bool:
         return True
     if folder and tree.kind_of(folder) is not FileKind.FOLDER:
         return False
-    plans = language.plans if (language := language_of(path)) is not None else None
-    return name == _IGNORE_FILE or (plans is not None and plans.is_test_file(path))
+    return name == _IGNORE_FILE or is_test_file(path)
 
 
 def describe_tampering(changed: Sequence[str], trial: Trial) -> str:

@@ -36,7 +36,7 @@ from shared.files.atomic_io import write_refused
 from shared.git import trees
 from shared.git.client import Git
 from shared.languages.capabilities import Batch, Mutation, MutationKind, Mutations, Useless
-from shared.languages.registry import LANGUAGES, language_of
+from shared.languages.registry import LANGUAGES, is_test_file, language_of
 from shared.settings.settings import StrengthSettings
 from shared.work_order.work_order import WorkOrder
 
@@ -248,7 +248,7 @@ def _find(asked: Measured) -> _ChosenMutants:
     unmeasured: list[str] = []
     for path in sorted(asked.written):
         content = trees.content_of(asked.git, asked.commit, path)
-        if content is None or path in asked.tests or _is_test(path):
+        if content is None or path in asked.tests or is_test_file(path):
             continue
         found = _mutants_of(asked, path, content)
         if found is None:
@@ -301,11 +301,6 @@ def mutations_of(path: str) -> Mutations:
     language = language_of(path)
     assert language is not None and language.mutations is not None, "it has a mutant"
     return language.mutations
-
-
-def _is_test(path: str) -> bool:
-    language = language_of(path)
-    return bool(language and language.plans and language.plans.is_test_file(path))
 
 
 @dataclass(slots=True)

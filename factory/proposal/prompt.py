@@ -48,7 +48,7 @@ from factory.proposal.shown_code import (
 from shared.files.text_sources import fill
 from shared.languages.appended_tests import files_of_tests, tests_beside_code
 from shared.languages.capabilities import OutlineEntry
-from shared.languages.registry import language_of
+from shared.languages.registry import language_of, outline_of
 from shared.projects.conventions import Conventions
 from shared.work_order.work_order import AcceptanceFile, Interface, WorkOrder
 
@@ -84,8 +84,7 @@ def show_large_in_parts(
 
 def show_in_parts(file: ShownFile, pointers: Pointers) -> ShownFile:
     """Return a file with its outline and the windows that `pointers` point to."""
-    language = language_of(file.path)
-    outline = language.edits.outline(file.text) if language and language.edits else ()
+    outline = outline_of(file.path, file.text)
     return replace(file, outline=outline, parts=choose_windows(file.text, outline, pointers))
 
 

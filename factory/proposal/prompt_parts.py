@@ -22,7 +22,7 @@ from factory.proposal.reply_formats import fence_for
 from factory.proposal.shown_code import Focus, ShownFile
 from shared.errors import InvalidInput
 from shared.files.secret_values import redact
-from shared.languages.registry import language_of
+from shared.languages.registry import outline_of
 from shared.work_order.work_order import WorkOrder
 
 _RETRY_SHARE = 0.6
@@ -195,8 +195,7 @@ def _pieces(proposal: WriteProposal, shown: Sequence[ShownFile]) -> Iterator[_Pi
             starts = {n: "" for n, line in enumerate(diff) if line.startswith("@@")}
             yield from _between(diff, starts)
         else:
-            language = language_of(write.path)
-            outline = language.edits.outline(write.content) if language and language.edits else ()
+            outline = outline_of(write.path, write.content)
             tops = {each.first - 1: each.name for each in outline if "." not in each.name}
             yield from _between(new, tops)
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 
 from factory.orders.documents import MAX_REPLY_CHARACTERS, Form
 from shared.files.strict_documents import JsonProblem, parse_json
-from shared.languages.registry import language_of
+from shared.languages.registry import language_of, outline_of
 from shared.llm.model_client import ReplyMalformed, extract_json_object, strip_reasoning
 
 _NONE: Mapping[str, str] = {}
@@ -384,9 +384,7 @@ def _meant_blocks(
 
 def _defined(path: str, text: str) -> frozenset[str]:
     """Return the names of the definitions of a text, members qualified."""
-    language = language_of(path)
-    edits = language.edits if language else None
-    return frozenset(each.name for each in edits.outline(text)) if edits else frozenset()
+    return frozenset(each.name for each in outline_of(path, text))
 
 
 def _without_heading(block: _Block, path: str) -> str:

@@ -68,7 +68,7 @@ from shared.files.atomic_io import make_folder, write_json
 from shared.git import trees
 from shared.git.client import Git
 from shared.languages.language_tools import Tools
-from shared.languages.registry import language_of
+from shared.languages.registry import is_test_file
 from shared.llm.replayed_replies import EarlierRun
 from shared.llm.stack import Mode, ModelSource, open_model
 
@@ -347,5 +347,4 @@ def try_base(options: RunOptions, emit: Emit) -> BaseTrial:
 
 def _has_tests(git: Git, commit: str) -> bool:
     """Return whether a commit has a file that holds tests, in a language that is known."""
-    languages = ((path, language_of(path)) for path in trees.files_of(git, commit))
-    return any(each and each.plans and each.plans.is_test_file(path) for path, each in languages)
+    return any(map(is_test_file, trees.files_of(git, commit)))

@@ -25,7 +25,7 @@ from planner.compile.inputs import PlanOptions
 from planner.spec.read_spec import read_spec
 from shared.errors import CommandFailed, InvalidInput, PreflightRefused
 from shared.events.events import Emit, Warned
-from shared.languages.registry import language_of
+from shared.languages.registry import outline_of
 from shared.work_order.plan_folder import PlanFacts, plan_again
 from shared.work_order.work_order import WorkOrder
 
@@ -116,8 +116,7 @@ def declared_names(orders: Iterable[WorkOrder]) -> Mapping[tuple[str, str], str]
     """Return the declarations of orders by file and name, each as plain words: the last counts."""
     found: dict[tuple[str, str], str] = {}
     for each in (one for order in orders for one in order.interfaces):
-        language = language_of(each.path)
-        entries = language.edits.outline(each.stub) if language and language.edits else ()
+        entries = outline_of(each.path, each.stub)
         lines = each.stub.splitlines()
         for entry in entries:
             found[each.path, entry.name] = _plain("\n".join(lines[entry.first - 1 : entry.last]))

@@ -76,9 +76,10 @@ def first_prompt(inputs: CompileInputs) -> str:
         )
     template, spec = inputs.template, inputs.spec
     shows_ids = "{{REQUIREMENTS}}" in template.text
+    own = [each for each in spec.requirements if not each.file]  # the text of files shows the rest
     return render(
         template,
-        with_ids(spec.text, spec.requirements) if shows_ids else spec.text,
+        with_ids(spec.text, own) if shows_ids else spec.text,
         inputs.doctrine,
         inputs.surroundings,
         render_requirements(spec.requirements, all_needed=inputs.require_coverage),

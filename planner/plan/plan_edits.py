@@ -23,10 +23,10 @@ from planner.plan.parse_plan import (
     strings,
     unreadable_plan,
 )
-from shared.files.paths import VERIFY_SCRIPT, PathProblem, check_path
+from shared.files.paths import VERIFY_SCRIPT, can_be_named
 from shared.files.strict_documents import JsonObject, JsonValue, at
 from shared.languages.capabilities import NewTest
-from shared.languages.registry import language_of
+from shared.languages.registry import is_test_file, language_of, outline_of
 from shared.work_order.parse_order import SchemaProblem
 from shared.work_order.plan_folder import (
     MANIFEST_NAME,
@@ -96,7 +96,7 @@ class Change:
     @property
     def sources(self) -> tuple[str, ...]:
         """Return the files that are no tests: a model may write these where it names none."""
-        return tuple(each for each in self.files if not _is_test(each))
+        return tuple(each for each in self.files if not is_test_file(each))
 
     def render(self, shown: Collection[str] = ()) -> str:
         """Return what was asked for as a text; files that are `shown` beside it are not named."""
@@ -105,11 +105,6 @@ class Change:
             parts.append(f"Files that matter: {', '.join(files)}")
         parts += [f"It is tested by `{each}`." for each in self.tests]
         return "\n\n".join(parts) + "\n"
-
-
-def _is_test(path: str) -> bool:
-    language = language_of(path)
-    return language is not None and language.plans is not None and language.plans.is_test_file(path)
 
 
 def completed(plan: Plan) -> Plan:
@@ -134,17 +129,10 @@ def completed_order(order: JsonObject) -> dict[str, JsonValue]:
     promised: list[JsonValue] = [
         {"kind": "file_exists", "path": path}
         for _, path in strings(order.get("allowed_files"))
-        if _is_path(path)
+        if can_be_named(path)
     ]
     derived = {"context_files": [], "forbidden": [], "postconditions": promised}
     return {**order, **{key: each for key, each in derived.items() if key not in order}}
-
-
-def _is_path(text: str) -> bool:
-    try:
-        return check_path(text) == text
-    except PathProblem:
-        return False
 
 
 _FENCED: Final = re.compile(
@@ -201,11 +189,8 @@ def _order_of(change: Change, tests: Mapping[str, str], commands: Sequence[str])
 
 def _defined(path: str, code: str) -> tuple[str, ...]:
     """Return the names of the definitions that are in no other one."""
-    language = language_of(path)
-    if language is None or language.edits is None:
-        return ()
-    outline = language.edits.outline(code)
-    return (*dict.fromkeys(each.name for each in outline if "." not in each.name),)
+    names = (each.name for each in outline_of(path, code))
+    return (*dict.fromkeys(each for each in names if "." not in each),)
 
 
 def _as_far_as_whole(path: str, text: str) -> str:
@@ -213,13 +198,11 @@ def _as_far_as_whole(path: str, text: str) -> str:
 
     Of lines that repeat themselves at the end, the first ones stay: so replies reach their limit.
     """
-    language, lines = language_of(path), text.splitlines(keepends=True)
-    if language is None or language.edits is None:
-        return ""
+    lines = text.splitlines(keepends=True)
     lines = _said_once(lines if text.endswith("\n") else lines[:-1])
     for kept in range(len(lines), max(0, len(lines) - _MOST_LINES_CUT), -1):
         code = "".join(lines[:kept])
-        if language.edits.outline(code):
+        if outline_of(path, code):
             return code
     return ""
 

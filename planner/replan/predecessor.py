@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -129,10 +128,7 @@ def _refuse_unreadable(plan: parse_plan.Plan, folder: Path) -> None:
     ids = [each.label for each in plan.drafts]
     well_formed = all(each.order and work_order.order_number(each.label) for each in plan.drafts)
     if plan.problems or not well_formed or len(set(ids)) < len(ids):
-        raise InvalidInput(
-            f"the plan in {folder} cannot be read",
-            f"`llmch check {shlex.quote(str(folder))}` says why",
-        )
+        raise plan_folder.unreadable_plan_in(folder)
 
 
 def _refuse_untraced(plan: parse_plan.Plan, folder: Path) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from planner.plan.parse_plan import Draft, Plan, parse_entries, parse_plan, strings
 from planner.replan.predecessor import FollowUp, covers_of
 from shared.files.strict_documents import JsonObject, JsonValue
-from shared.languages.registry import language_of
+from shared.languages.registry import language_of, outline_of
 from shared.work_order.plan_folder import StoredManifest
 from shared.work_order.work_order import NotRemoved, WorkOrder, order_id, order_number
 
@@ -187,9 +187,7 @@ def _declared(orders: Iterable[WorkOrder]) -> Iterator[tuple[tuple[str, str], Wo
 
 
 def _outlined(path: str, text: str) -> tuple[str, ...]:
-    language = language_of(path)
-    edits = language.edits if language else None
-    return tuple(each.name for each in edits.outline(text)) if edits else ()
+    return tuple(each.name for each in outline_of(path, text))
 
 
 def _names(

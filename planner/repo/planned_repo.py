@@ -22,7 +22,7 @@ from planner.repo import repo_outlines
 from planner.repo.spec_words import path_score, read_spec_words
 from shared.errors import InvalidInput
 from shared.events.events import Emit, Noted
-from shared.files.paths import PathProblem, check_path
+from shared.files.paths import can_be_named
 from shared.files.text_sources import RepoSources, TreeSources
 from shared.git import refs, repos, trees
 from shared.git.client import Git, without_repo_filters
@@ -342,7 +342,7 @@ def read_repo_hints(
     files and spec give the same text. Never raises.
     """
     spec = read_spec_words(spec_text)
-    scores = {path: path_score(path, spec) for path in files.paths if _can_be_named(path)}
+    scores = {path: path_score(path, spec) for path in files.paths if can_be_named(path)}
     sources = repo_outlines.rank_files(files, scores, spec)
     scores |= {each.path: each.score for each in sources}
     nearest = sorted(scores, key=lambda path: (-scores[path], path))
@@ -448,11 +448,3 @@ def _landmarks_first(paths: Sequence[str]) -> list[str]:
     present = set(paths)
     first = [each for each in LANDMARKS if each in present]
     return [*first, *(path for path in paths if path not in LANDMARKS)]
-
-
-def _can_be_named(path: str) -> bool:
-    """Say whether an order could name the path; no other path is worth a line."""
-    try:
-        return check_path(path) == path
-    except PathProblem:
-        return False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,12 +14,13 @@ from planner.plan import parse_plan, plan_edits
 from planner.rules.acceptance import run_files
 from planner.rules.rule_model import Finding, PlanView, Rule, Step, plan_finding
 from planner.rules.structure import weakness
-from shared.errors import InvalidInput, quoted
+from shared.errors import quoted
 from shared.files.strict_documents import at
 from shared.languages.acceptance_commands import analyse_command, runs_tests
 from shared.languages.read_commands import CodeRun, Command, ProgramRun, ShellCodeRun
 from shared.languages.registry import language_of
 from shared.work_order import work_order
+from shared.work_order.plan_folder import unreadable_plan_in
 
 if TYPE_CHECKING:
     from planner.plan.parse_plan import Plan
@@ -303,10 +303,7 @@ def coverage_of_folder(
     """
     plan = plan_edits.read_plan_folder(folder)
     if plan.problems or any(draft.order is None for draft in plan.drafts):
-        raise InvalidInput(
-            f"the plan in {folder} cannot be read",
-            f"`llmch check {shlex.quote(str(folder))}` says why",
-        )
+        raise unreadable_plan_in(folder)
     return coverage_of_plan(plan, commits_of)
 
 

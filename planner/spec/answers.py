@@ -19,6 +19,7 @@ from planner.spec.requirements import Requirement
 from planner.spec.strict_yaml import parse_spec_yaml
 from shared.errors import InvalidInput
 from shared.files.atomic_io import write_text
+from shared.files.strict_documents import at
 from shared.files.text_sources import TextInput, read_text_input
 from shared.work_order.work_order import MAX_SAID, question_id
 
@@ -91,9 +92,9 @@ def read_answers(spec: Path) -> tuple[tuple[SpecAnswer, ...], TextInput | None]:
         document = _Answers.model_validate(parse_spec_yaml(source.text, named))
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
-        where = "".join(f"[{e}]" if isinstance(e, int) else f".{e}" for e in fault["loc"])
+        where = str(at(*fault["loc"])) or "the document"
         raise InvalidInput(
-            f"{named}: {where.removeprefix('.') or 'the document'}: {fault['msg']}",
+            f"{named}: {where}: {fault['msg']}",
             "the form is a list `answers`, each with `question` and `answer`, texts in quotes of "
             f"at most {MAX_SAID} characters; `id` may be left out",
         ) from error

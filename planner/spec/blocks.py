@@ -79,7 +79,7 @@ overrides refers relates remains replaces requires says shall should specifies s
 that through to until was were when which will with
 """
 
-_BOX = re.compile(r"\[[ xX]\]\s+")
+TICK_BOX: Final = re.compile(r"\[[ xX]\]\s+")
 _BEGIN = re.compile(rf"(?P<mark>\*{{1,3}}|_{{1,3}}|`+)?(?P<open>[\[(])?(?P<id>{_ID})")
 _AFTER_BRACKET = re.compile(
     r"[\])](?![\[(])[*_`]{0,3}\s*(?::|[-\u2013\u2014](?=\s))?[*_`]{0,3}(?:\s+|$)"
@@ -97,7 +97,7 @@ def split_own_id(text: str) -> tuple[str, str]:
 
     A box to be ticked (`[ ]`) before the id is left out, also without an id.
     """
-    text = _BOX.sub("", text, count=1) if _BOX.match(text) else text
+    text = TICK_BOX.sub("", text, count=1) if TICK_BOX.match(text) else text
     begin = _BEGIN.match(text)
     if begin is None or _is_other_name(begin["id"]):
         return "", text
@@ -274,18 +274,19 @@ def _begun(number: int, line: str, held: Sequence[str]) -> Block | None:
         return Block(Kind.HEADING, number, heading[2] or "", len(heading[1])) if heading else None
     bullet = _BULLET.match(line)
     if bullet:
-        return Block(Kind.ITEM, number, line[bullet.end() :], _columns(line))
+        return Block(Kind.ITEM, number, line[bullet.end() :], indent_of(line))
     if held and len(line) > _LONGEST:
         return None
     bold = _BOLD_LINE.match(line)
     if bold and not held:
         return Block(Kind.HEADING, number, bold[2], _BOLD_LEVEL)
     if not held or _LABELLED.match(line) or _defines_anew(line, held):
-        return Block(Kind.PARAGRAPH, number, line, _columns(line))
+        return Block(Kind.PARAGRAPH, number, line, indent_of(line))
     return None
 
 
-def _columns(line: str) -> int:
+def indent_of(line: str) -> int:
+    """Return how far a line is indented, in columns."""
     whole = line.expandtabs(4)
     return len(whole) - len(whole.lstrip())
 

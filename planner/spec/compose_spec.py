@@ -22,7 +22,7 @@ from planner.spec.kept_requirements import (
     parse_delta,
     stated_in,
 )
-from planner.spec.requirements import Requirement, derive_requirements
+from planner.spec.requirements import Requirement, derive_requirements, with_ids
 from planner.spec.spec_folders import (
     FolderKind,
     SpecFolder,
@@ -123,16 +123,7 @@ def _of_one_file(folder: SpecFolder) -> tuple[list[str], tuple[Requirement, ...]
     file = folder.named(folder.main)
     whole = sorted((*found, *others), key=lambda each: each.line or 0)
     placed = tuple(replace(each, file=file) for each in whole)
-    return [f"File {file}:\n\n{_marked(text, placed)}"], placed
-
-
-def _marked(text: str, requirements: Iterable[Requirement]) -> str:
-    """Return a text where the line of each requirement whose id it does not show ends in it."""
-    lines = text.rstrip().split("\n")
-    for each in requirements:
-        if each.line and (each.counted or not each.given):
-            lines[each.line - 1] = f"{lines[each.line - 1].rstrip()} [{each.id}]"
-    return "\n".join(lines)
+    return [f"File {file}:\n\n{with_ids(text.rstrip(), placed)}"], placed
 
 
 def _base(folder: SpecFolder) -> Capabilities:

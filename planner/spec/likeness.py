@@ -10,6 +10,8 @@ from itertools import islice
 from math import log
 from typing import Final
 
+from planner.spec.blocks import TICK_BOX
+
 # The first words of a requirement tell it from others; the rest would only cost time.
 _MAX_WORDS: Final = 120
 _STOP_WORD_WEIGHT: Final = 0.2
@@ -20,7 +22,6 @@ _NOT_WORDS = re.compile(r"[\s*_`]+")
 _CODE = re.compile(r"(?<!`)(`+)([^`]+)\1(?!`)")
 _EMPHASIS = re.compile(r"(?<![\w*_])[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}(?![\w*_])")
 _QUOTED = re.compile(r"(?<!`)`+([^`]+)`+|\"([^\"]+)\"|“([^“”]+)”")
-_CHECKBOX = re.compile(r"\[[ xX]\]\s+")
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+")
 # Chinese and Japanese have no spaces between words; pairs of characters serve as words there.
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
@@ -86,7 +87,7 @@ def _plain(text: str) -> str:
         parts += [_EMPHASIS.sub("", text[start : code.start()]), code[2]]
         start = code.end()
     parts.append(_EMPHASIS.sub("", text[start:]))
-    return _CHECKBOX.sub("", " ".join("".join(parts).split()), count=1)
+    return TICK_BOX.sub("", " ".join("".join(parts).split()), count=1)
 
 
 def _ended(text: str) -> str:

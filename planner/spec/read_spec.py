@@ -30,6 +30,7 @@ from planner.spec.spec_folders import (
 )
 from planner.spec.strict_yaml import NotText, Tree, parse_spec_json, parse_spec_yaml
 from shared.errors import InvalidInput
+from shared.files.strict_documents import at
 from shared.files.text_sources import read_text_input
 from shared.work_order.parse_order import sha256_bytes
 from shared.work_order.work_order import MAX_LISTED, question_id
@@ -281,16 +282,14 @@ def _require_unique_ids(document: SpecDocument, named: str) -> None:
 
 def _complaint(error: ValidationError, named: str, most: int = 5) -> str:
     faults = error.errors(include_url=False)
-    listed = "; ".join(f"{_where(fault)}{_problem(fault)}" for fault in faults[:most])
+    listed = "; ".join(map(_placed, faults[:most]))
     more = len(faults) - most
     return f"{named}: {listed}" + (f"; and {more} more" if more > 0 else "")
 
 
-def _where(fault: ErrorDetails) -> str:
-    path = ""
-    for part in fault["loc"]:
-        path += f"[{part}]" if isinstance(part, int) else f".{part}"
-    return f"{path.removeprefix('.')}: " if path else ""
+def _placed(fault: ErrorDetails) -> str:
+    place = at(*fault["loc"])
+    return f"{place}: {_problem(fault)}" if place else _problem(fault)
 
 
 def _problem(fault: ErrorDetails) -> str:

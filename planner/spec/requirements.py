@@ -340,10 +340,10 @@ def _with_ids(statements: Sequence[Statement], given: Sequence[Statement]) -> It
 
 
 def with_ids(text: str, requirements: Sequence[Requirement]) -> str:
-    """Return the text of a specification with each derived id at the end of its line."""
+    """Return a text where the line of each requirement whose id it does not show ends in it."""
     lines = text.split("\n")
     for each in requirements:
-        if each.line and not each.given and not each.file:
+        if each.line and (each.counted or not each.given):
             lines[each.line - 1] = f"{lines[each.line - 1].rstrip()} [{each.id}]"
     return "\n".join(lines)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from planner.spec.blocks import derived_id, is_derived, section_of, split_own_id
-from planner.spec.likeness import Tie, exact_words, folded, pair_alike, say_the_same
+from planner.spec.likeness import Pairing, Tie, exact_words, folded, pair_alike, say_the_same
 from planner.spec.requirements import Requirement
 from shared.errors import quoted
 from shared.work_order.work_order import place_of
@@ -22,15 +22,7 @@ _ANSWER: Final = re.compile(r"A-[0-9a-f]{6}")
 _Key = Callable[[Requirement], str]
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
-    """Hold, for positions in the new version, that in the old one; and what was ambiguous."""
-
-    before_of: Mapping[int, int]
-    ties: tuple[Tie, ...]
-
-
-def match_requirements(before: Sequence[Requirement], after: Sequence[Requirement]) -> Match:
+def match_requirements(before: Sequence[Requirement], after: Sequence[Requirement]) -> Pairing:
     """Return which requirements are the same ones; each is matched once at most.
 
     In this order: ids that the author gave, the same words, numbers that the author gave, alike
@@ -44,7 +36,7 @@ def match_requirements(before: Sequence[Requirement], after: Sequence[Requiremen
     found.match(lambda new: new.id if new.counted else "", lambda old: old.id)
     ties = found.match_alike()
     found.match(lambda new: new.id, lambda old: old.id, leaving=ties)
-    return Match(found.before_of, ties)
+    return Pairing(found.before_of, ties)
 
 
 def given_id(requirement: Requirement) -> str:
@@ -129,7 +121,7 @@ _MOST_NAMED = 4
 
 
 def find_doubts(
-    before: Sequence[Requirement], after: Sequence[Requirement], match: Match
+    before: Sequence[Requirement], after: Sequence[Requirement], match: Pairing
 ) -> Iterator[str]:
     """Yield a sentence on each tie, on ids that were renumbered, and on new ids beside old ones."""
     for tie in match.ties:

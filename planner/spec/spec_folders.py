@@ -14,7 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from planner.spec.blocks import visible_lines
+from planner.spec.blocks import indent_of, visible_lines
 from planner.spec.requirements import Requirement
 from shared.errors import InvalidInput
 from shared.files.text_sources import read_text_input
@@ -175,27 +175,23 @@ def _below(path: Path) -> Iterator[SpecFolder]:
         case "changes" if up.name == "openspec":
             yield from _of_openspec(path / "..", up.parent)
         case ".kiro":
-            yield from _of_kiro(path / "specs", up)
+            yield from _inside(FolderKind.KIRO, path / "specs", up)
         case "specs" if up.name == ".kiro":
-            yield from _of_kiro(path, up.parent)
+            yield from _inside(FolderKind.KIRO, path, up.parent)
         case "specs":
-            yield from _of_spec_kit(path, up)
+            yield from _inside(FolderKind.SPEC_KIT, path, up)
         case _:
-            yield from _of_spec_kit(path / "specs", whole)
+            yield from _inside(FolderKind.SPEC_KIT, path / "specs", whole)
             yield from _of_openspec(path / "openspec", whole)
-            yield from _of_kiro(path / ".kiro" / "specs", whole)
+            yield from _inside(FolderKind.KIRO, path / ".kiro" / "specs", whole)
 
 
-def _of_spec_kit(specs: Path, root: Path) -> Iterator[SpecFolder]:
+def _inside(kind: FolderKind, specs: Path, root: Path) -> Iterator[SpecFolder]:
+    """Yield the folders in `specs` that have a file of the kind."""
     for each in folders_in(specs):
-        if any((each / name).is_file() for name in ("spec.md", "plan.md", "tasks.md")):
-            yield SpecFolder(FolderKind.SPEC_KIT, each, root)
-
-
-def _of_kiro(specs: Path, root: Path) -> Iterator[SpecFolder]:
-    for each in folders_in(specs):
-        if any((each / name).is_file() for name in ("requirements.md", "design.md", "tasks.md")):
-            yield SpecFolder(FolderKind.KIRO, each, root)
+        found = SpecFolder(kind, each, root)
+        if any(file.is_file() for file in (found.main, *found.beside, each / "tasks.md")):
+            yield found
 
 
 def _of_openspec(openspec: Path, root: Path) -> Iterator[SpecFolder]:
@@ -283,8 +279,7 @@ def parse_tasks(text: str) -> tuple[SpecTask, ...]:
         task = _TASK.match(line)
         if task:
             close()
-            indent = len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())
-            found.append(SpecTask(number, task[3].strip(), indent, task[2] in "xX"))
+            found.append(SpecTask(number, task[3].strip(), indent_of(line), task[2] in "xX"))
         elif line.strip() and found and line[:1].isspace():
             details.append(line.strip())
     close()

@@ -54,6 +54,14 @@ def check_path(text: str) -> str:
     return normal
 
 
+def can_be_named(text: str) -> bool:
+    """Return whether `text` is a normalised path inside the repo, so that an order can name it."""
+    try:
+        return check_path(text) == text
+    except PathProblem:
+        return False
+
+
 def _refusal(text: str) -> str | None:
     if not text:
         return "is empty"

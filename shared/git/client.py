@@ -278,10 +278,22 @@ class Git:
 
         Raises `GitFailed` if it failed or timed out.
         """
+        output = self.output(*arguments, stdin=stdin, environment=environment)
+        return text_of(output).removesuffix("\n")
+
+    def output(
+        self, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] | None = None
+    ) -> bytes:
+        """Run one git command and return its output as it is. Raises as `run` does."""
         done = self.try_run(*arguments, stdin=stdin, environment=environment)
         if done.exit_code or done.timed_out:
             raise GitFailed(done)
-        return text_of(done.stdout).removesuffix("\n")
+        return done.stdout
+
+    def objects(self, names: Iterable[str]) -> Iterator[StoredObject]:
+        """Return the objects that `names` name, in their sequence. Raises as `run` does."""
+        asked = "".join(f"{each}\n" for each in names).encode("utf-8", "surrogateescape")
+        return parse_batch(self.output("cat-file", "--batch", stdin=asked))
 
 
 def text_of(output: bytes) -> str:
@@ -316,10 +328,6 @@ class Changes:
     branch: str
     changed: tuple[str, ...]
     untracked: tuple[str, ...]
-
-    @property
-    def clean(self) -> bool:
-        return not self.changed and not self.untracked
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,11 +388,6 @@ def parse_entries(output: str) -> dict[str, TreeEntry]:
         mode, *rest = facts.split(" ")
         found[path] = TreeEntry(mode, max(rest, key=len))
     return found
-
-
-def parse_blobs(output: bytes) -> dict[str, bytes]:
-    """Return the contents of the files, by id, in the output of `cat-file --batch`."""
-    return {each.name: each.content for each in parse_batch(output) if each.kind == "blob"}
 
 
 def parse_batch(output: bytes) -> Iterator[StoredObject]:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from shared.git import repos, trees
-from shared.git.client import SCOPES_OF_THE_REPO, SYNCED, Git, GitFailed, parse_batch, text_of
+from shared.git.client import SCOPES_OF_THE_REPO, SYNCED, Git, GitFailed, text_of
 from shared.git.repos import Identity
 
 
@@ -348,12 +348,8 @@ def read_commits(git: Git, ids: Collection[str]) -> Mapping[str, CommitObject]:
     """Return those of the commits that the repo has, by their ids."""
     if not ids:
         return {}
-    asked = "".join(f"{each}\n" for each in ids).encode()
-    done = git.try_run("cat-file", "--batch", stdin=asked)
-    if done.exit_code or done.timed_out:
-        raise GitFailed(done)
     return {
         each.name: CommitObject(each.name, each.content)
-        for each in parse_batch(done.stdout)
+        for each in git.objects(ids)
         if each.kind == "commit"
     }

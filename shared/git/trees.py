@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -17,8 +17,6 @@ from shared.git.client import (
     GitFailed,
     PatchedFile,
     TreeEntry,
-    parse_batch,
-    parse_blobs,
     parse_changes,
     parse_entries,
     parse_numstat,
@@ -57,20 +55,24 @@ def all_entries_of(git: Git, commit: str) -> Mapping[str, TreeEntry]:
     return parse_entries(git.run("ls-tree", "-r", "-z", commit))
 
 
+def _sized(git: Git, *asked: str) -> Iterator[tuple[str, str, str, int]]:
+    """Yield path, mode, id and size of each file and link among the entries that are asked for."""
+    for record in filter(None, git.run("ls-tree", "-l", "-z", *asked).split("\0")):
+        facts, _, path = record.partition("\t")
+        mode, kind, object_id, size = facts.split()
+        if kind == "blob":
+            yield path, mode, object_id, int(size)
+
+
 def sizes_of(git: Git, commit: str, paths: Sequence[str]) -> Mapping[str, int]:
     """Return the sizes in bytes of those of `paths` that are files in `commit`."""
-    records = git.run("ls-tree", "-l", "-z", "--", commit, *paths).split("\0")
-    entries = (record.partition("\t") for record in records if record)
-    facts = ((path, words.split()) for words, _, path in entries)
-    return {path: int(words[3]) for path, words in facts if words[1] == "blob"}
+    return {path: size for path, _, _, size in _sized(git, "--", commit, *paths)}
 
 
 def plain_files_of(git: Git, commit: str) -> Mapping[str, tuple[str, int]]:
     """Return the ids and the sizes of a commit's plain files, by path."""
-    records = git.run("ls-tree", "-r", "-l", "-z", commit).split("\0")
-    parted = (record.partition("\t") for record in records if record)
-    facts = ((path, words.split()) for words, _, path in parted)
-    return {path: (words[2], int(words[3])) for path, words in facts if words[0] in _REGULAR}
+    found = _sized(git, "-r", commit)
+    return {path: (each, size) for path, mode, each, size in found if mode in _REGULAR}
 
 
 def hashes_of(git: Git, commit: str, paths: Sequence[str]) -> Mapping[str, str]:
@@ -80,15 +82,9 @@ def hashes_of(git: Git, commit: str, paths: Sequence[str]) -> Mapping[str, str]:
     """
     if not paths:
         return {}
-    ids = {}
-    sizes = {}
-    for record in filter(None, git.run("ls-tree", "-l", "-z", "--", commit, *paths).split("\0")):
-        facts, _, path = record.partition("\t")
-        mode, _, object_id, size = facts.split()
-        if mode in _REGULAR:
-            ids[path], sizes[object_id] = object_id, int(size)
-    hashes = _hashes(git, sizes)
-    return {path: hashes[each] for path, each in ids.items() if each in hashes}
+    found = [each for each in _sized(git, "--", commit, *paths) if each[1] in _REGULAR]
+    hashes = _hashes(git, {object_id: size for _, _, object_id, size in found})
+    return {path: hashes[each] for path, _, each, _ in found if each in hashes}
 
 
 def hashes_of_files(git: Git, commit: str, paths: Sequence[str]) -> Mapping[str, str]:
@@ -98,25 +94,27 @@ def hashes_of_files(git: Git, commit: str, paths: Sequence[str]) -> Mapping[str,
     """
     if not paths or any("\n" in path for path in paths):
         return hashes_of(git, commit, paths)
-    asked = "".join(f"{commit}:{path}\n" for path in paths).encode("utf-8", "surrogateescape")
-    done = git.try_run("cat-file", "--batch", stdin=asked)
-    if done.exit_code or done.timed_out:
-        raise GitFailed(done)
+    stored = git.objects(f"{commit}:{path}" for path in paths)
     return {
         path: hashlib.sha256(found.content).hexdigest()
-        for path, found in zip(paths, parse_batch(done.stdout), strict=False)
+        for path, found in zip(paths, stored, strict=False)
         if found.kind == "blob"
     }
 
 
 def hashes_of_blobs(git: Git, object_ids: Collection[str]) -> Mapping[str, str]:
     """Return the SHA-256 of blobs by their ids; what is not there is left out."""
+    return _hashes(git, _blob_sizes(git, object_ids))
+
+
+def _blob_sizes(git: Git, object_ids: Collection[str]) -> Mapping[str, int]:
+    """Return the sizes of blobs in bytes by their ids; what is not there is left out."""
     if not object_ids:
         return {}
     asked = "".join(f"{each}\n" for each in object_ids).encode()
     lines = git.run("cat-file", "--batch-check", stdin=asked).splitlines()
     facts = (line.split(" ") for line in lines)
-    return _hashes(git, {each[0]: int(each[2]) for each in facts if each[1:2] == ["blob"]})
+    return {each[0]: int(each[2]) for each in facts if each[1:2] == ["blob"]}
 
 
 def _hashes(git: Git, sizes: Mapping[str, int]) -> Mapping[str, str]:
@@ -150,10 +148,7 @@ def blobs(git: Git, object_ids: Sequence[str]) -> Mapping[str, bytes]:
     """Return the stored content of blobs by their ids; what is not there is left out."""
     if not object_ids:
         return {}
-    done = git.try_run("cat-file", "--batch", stdin="\n".join(object_ids).encode() + b"\n")
-    if done.exit_code or done.timed_out:
-        raise GitFailed(done)
-    return parse_blobs(done.stdout)
+    return {each.name: each.content for each in git.objects(object_ids) if each.kind == "blob"}
 
 
 def tracked_files(git: Git) -> tuple[str, ...]:
@@ -343,9 +338,6 @@ def write_tree(git: Git) -> str:
     return git.with_config(SYNCED).run("write-tree")
 
 
-_COMMIT_SOURCES_REGULAR: Final = ("100644", "100755")
-
-
 class CommitSources(TreeSources):
     """Map paths to the texts that a commit's files have in git; no filter is applied."""
 
@@ -357,7 +349,7 @@ class CommitSources(TreeSources):
             facts, _, path = record.partition("\t")
             mode, _, object_id = facts.split(" ")
             paths.append(path)
-            if mode in _COMMIT_SOURCES_REGULAR:
+            if mode in _REGULAR:
                 blobs[path] = object_id
         super().__init__(paths)
         self.git: Final = git
@@ -367,19 +359,10 @@ class CommitSources(TreeSources):
 
     def _read_all(self, paths: Sequence[str]) -> Mapping[str, str | None]:
         ids = dict.fromkeys(self.blobs[path] for path in paths if path in self.blobs)
-        sizes = self._sizes_of(tuple(ids))
+        sizes = _blob_sizes(self.git, ids)
         small = [each for each in ids if sizes.get(each, MAX_SOURCE_BYTES + 1) <= MAX_SOURCE_BYTES]
         contents = blobs(self.git, small)
         return {path: _text(contents.get(self.blobs.get(path, ""))) for path in paths}
-
-    def _sizes_of(self, ids: Sequence[str]) -> Mapping[str, int]:
-        """Return the sizes of blobs in bytes by their ids; what is not there is left out."""
-        if not ids:
-            return {}
-        asked = "\n".join(ids).encode() + b"\n"
-        answer = self.git.run("cat-file", "--batch-check", stdin=asked)
-        facts = (line.split(" ") for line in answer.splitlines())
-        return {each[0]: int(each[2]) for each in facts if len(each) == 3 and each[1] == "blob"}
 
 
 def _text(content: bytes | None) -> str | None:
@@ -492,10 +475,7 @@ def id_between(git: Git, old: str, new: str) -> str:
 
 
 def _patch_ids(git: Git, patch: bytes) -> Mapping[str, str]:
-    done = git.try_run("patch-id", "--stable", stdin=patch)
-    if done.exit_code or done.timed_out:
-        raise GitFailed(done)
-    pairs = (line.split() for line in text_of(done.stdout).splitlines())
+    pairs = (line.split() for line in git.run("patch-id", "--stable", stdin=patch).splitlines())
     return {commit: patch_id for patch_id, commit in pairs}
 
 
@@ -503,7 +483,4 @@ def files_in(git: Git, patch: bytes) -> tuple[PatchedFile, ...]:
     """Return the files that a patch changes, and how much of each; no repo is looked at."""
     if not patch.startswith(_FILE_HEAD) and b"\n" + _FILE_HEAD not in patch:
         return ()  # git would refuse it
-    done = git.try_run("apply", "--numstat", "-z", "-", stdin=patch)
-    if done.exit_code or done.timed_out:
-        raise GitFailed(done)
-    return parse_numstat(text_of(done.stdout))
+    return parse_numstat(git.run("apply", "--numstat", "-z", "-", stdin=patch))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -297,12 +297,6 @@ class Packages(Protocol):
     def declared(self, text: str) -> frozenset[str]:
         """Return the names that such a file declares, in normal form. Its text may be anything."""
 
-    def normal_name(self, name: str) -> str:
-        """Return a package's name in the form in which two spellings are equal."""
-
-    def provides(self, names: Collection[str], module: str) -> bool:
-        """Return whether one of the packages `names`, in normal form, has the top-level module."""
-
     def not_installed(self, text: str, output: str) -> tuple[str, ...]:
         """Return what the declaration `text` has and a command's `output` misses.
 
@@ -321,12 +315,6 @@ class NamedPackages:
 
     def declares(self, path: str) -> bool:
         return path.rpartition("/")[2] == self.manifest
-
-    def normal_name(self, name: str) -> str:
-        return name
-
-    def provides(self, names: Collection[str], module: str) -> bool:
-        return module in names
 
 
 @dataclass(frozen=True, slots=True)

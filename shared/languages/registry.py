@@ -15,7 +15,7 @@ from shared.languages.python.python_language import PYTHON
 from shared.languages.rust.rust_language import RUST
 
 if TYPE_CHECKING:
-    from shared.languages.capabilities import Language
+    from shared.languages.capabilities import Language, OutlineEntry
     from shared.languages.language_tools import Tools
 
 LANGUAGES: Final[tuple[Language, ...]] = (PYTHON, JAVASCRIPT, TYPESCRIPT, GO, RUST)
@@ -25,6 +25,18 @@ def language_of(path: str) -> Language | None:
     """Return the language that has the suffix of `path`; `None` if no language has it."""
     suffix = posixpath.splitext(path)[1]
     return next((each for each in LANGUAGES if suffix in each.suffixes), None)
+
+
+def outline_of(path: str, text: str) -> tuple[OutlineEntry, ...]:
+    """Return the definitions of the file at `path`; none where no language finds any."""
+    language = language_of(path)
+    return language.edits.outline(text) if language and language.edits else ()
+
+
+def is_test_file(path: str) -> bool:
+    """Return whether the file at `path` is one of tests, as its language says by the path."""
+    language = language_of(path)
+    return bool(language and language.plans and language.plans.is_test_file(path))
 
 
 def languages_at_hand(text: str, paths: Collection[str]) -> tuple[Language, ...]:

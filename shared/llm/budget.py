@@ -216,7 +216,7 @@ class SharedBudget:
     def settle(self, reserved: Usage, spent: Usage) -> None:
         """Replace the reservation of a call by its real usage."""
         with self._settled:
-            self._reserved = _without(self._reserved, reserved)
+            self._reserved -= reserved
             self._spent += spent
             self._settled.notify_all()
 
@@ -308,15 +308,3 @@ class CappedClient:
                 )
             )
         return replace(request, max_output_tokens=reserved.output_tokens)
-
-
-def _without(reserved: Usage, ended: Usage) -> Usage:
-    known = reserved.cost_usd is not None and ended.cost_usd is not None
-    return Usage(
-        calls=reserved.calls - ended.calls,
-        input_tokens=reserved.input_tokens - ended.input_tokens,
-        output_tokens=reserved.output_tokens - ended.output_tokens,
-        cost_usd=(reserved.cost_usd or Decimal(0)) - (ended.cost_usd or Decimal(0))
-        if known
-        else None,
-    )

@@ -26,8 +26,7 @@ class Vendor:
     """Hold how a vendor's models are reached, and how its keys and its models are called.
 
     Of several variables for the key, the first that is set counts. `version` is what paths of its
-    wire begin with, and `chat_path` is where it speaks Chat Completions too. `header` has the key,
-    and `example` is a model.
+    wire begin with, and `chat_path` is where it speaks Chat Completions too. `example` is a model.
     """
 
     name: str
@@ -38,7 +37,6 @@ class Vendor:
     key_begins: tuple[str, ...]
     models: re.Pattern[str]
     example: str
-    header: str = "authorization"
     version: str = "/v1"
     chat_path: str = "/v1/chat/completions"
 
@@ -63,7 +61,6 @@ VENDORS: Final[Mapping[Provider, Vendor]] = {
         ("sk-ant-",),
         re.compile(r"claude-"),
         "claude-opus-5-5",
-        "x-api-key",
     ),
     Provider.GEMINI: Vendor(
         "Google",
@@ -74,7 +71,6 @@ VENDORS: Final[Mapping[Provider, Vendor]] = {
         ("AIza",),
         re.compile(r"(?:models/)?gemini-"),
         "gemini-3.1-pro-preview",
-        "x-goog-api-key",
         "/v1beta",
         "/v1beta/openai/chat/completions",
     ),

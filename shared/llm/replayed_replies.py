@@ -16,7 +16,7 @@ from shared.llm.transcript_lines import (
     CallFailure,
     Response,
     parse_record,
-    replayed_failure,
+    reply_of,
     request_key,
 )
 
@@ -203,7 +203,7 @@ class AskingOnceClient:
     def complete(self, request: Request) -> Completion:
         """Return another machine's reply, else the inner client's."""
         if outcome := self._shared.begin(request):
-            return _reply_of(outcome)
+            return reply_of(outcome)
         try:
             return self._inner.complete(request)
         except ReplyFailed:
@@ -233,15 +233,7 @@ class SharingClient:
             failure = CallFailure(key, failed, handed_on=True)
             if (stays := self._shared.keep(request, failure)) == failure:
                 raise
-            return _reply_of(stays)
+            return reply_of(stays)
         reply = Response(key, completion)
         stays = self._shared.keep(request, reply)
-        return completion if stays == reply else _reply_of(stays)
-
-
-def _reply_of(outcome: Outcome) -> Completion:
-    match outcome:
-        case Response(_, completion):
-            return completion
-        case CallFailure(_, failed):
-            raise replayed_failure(failed)
+        return completion if stays == reply else reply_of(stays)

@@ -184,8 +184,3 @@ def iter_events(chunks: Iterable[bytes]) -> Iterator[bytes]:
         while found := _EVENT_END.search(rest, start):
             yield rest[: found.end()]
             rest, start = rest[found.end() :], 0
-
-
-def splititer_events(document: str) -> list[bytes]:
-    """Return the events of a recorded reply, as they were passed to a sink."""
-    return list(iter_events(iter([document.encode()])))

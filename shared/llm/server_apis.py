@@ -56,19 +56,11 @@ def _said(request: Request, quirks: Quirks) -> tuple[ToolTurn, ...]:
 
 
 def _response_format(request: Request, quirks: Quirks) -> dict[str, Any] | None:
-    schema = request.reply_schema
-    if schema is None:
-        return None
-    match quirks.structure:
-        case Structure.SCHEMA:
-            return {
-                "type": "json_schema",
-                "json_schema": {"name": schema.name, "strict": True, "schema": dict(schema.schema)},
-            }
-        case Structure.OBJECT | Structure.TOOL:
-            return {"type": "json_object"}
-        case Structure.PROMPT:
-            return None
+    match _text_format(request, quirks):
+        case {"type": "json_schema" as kind, **schema}:
+            return {"type": kind, "json_schema": schema}
+        case other:
+            return other
 
 
 @dataclass(slots=True)

@@ -90,8 +90,8 @@ def messages_turn(turn: ToolTurn) -> list[dict[str, Any]]:
     said = _sealed(turn, "messages") or [
         *([{"type": "text", "text": turn.text}] if turn.text.strip() else []),
         *(
-            {"type": "tool_use", "id": each.id, "name": each.name, "input": _arguments(each)}
-            for each in turn.calls
+            {"type": "tool_use", "id": e.id, "name": e.name, "input": arguments_of(e.arguments)}
+            for e in turn.calls
         ),
     ]
     results = [
@@ -128,7 +128,10 @@ def gemini_turn(turn: ToolTurn) -> list[dict[str, Any]]:
     """Return an exchange as contents: what the model said, then the results of its calls."""
     said = _sealed(turn, "gemini") or [
         *([{"text": turn.text}] if turn.text.strip() else []),
-        *({"functionCall": {**_gemini_call(e), "args": _arguments(e)}} for e in turn.calls),
+        *(
+            {"functionCall": {**_gemini_call(each), "args": arguments_of(each.arguments)}}
+            for each in turn.calls
+        ),
     ]
     results = [
         {"functionResponse": {**_gemini_call(call), "response": {"result": result}}}
@@ -150,16 +153,8 @@ def _gemini_call(call: ToolCall) -> dict[str, str]:
 
 def _sealed(turn: ToolTurn, wire: str) -> list[dict[str, Any]]:
     """Return what a server of this wire wants back as it was; nothing if another one sealed it."""
-    try:
-        sealed = json.loads(turn.sealed) if turn.sealed else {}
-    except (ValueError, RecursionError):
-        return []
-    parts = sealed.get(wire) if isinstance(sealed, dict) else None
+    parts = arguments_of(turn.sealed).get(wire)
     return parts if isinstance(parts, list) else []
-
-
-def _arguments(call: ToolCall) -> dict[str, Any]:
-    return arguments_of(call.arguments)
 
 
 def written_of(value: object) -> str:
@@ -171,7 +166,7 @@ def written_of(value: object) -> str:
 
 
 def arguments_of(written: str) -> dict[str, Any]:
-    """Return the arguments that a model wrote; none where they are no JSON object."""
+    """Return what a JSON object holds, such as arguments; nothing where a text is none."""
     try:
         given = json.loads(written)
     except (ValueError, RecursionError):
@@ -277,10 +272,7 @@ def calls_in_text(text: str, tools: Sequence[ModelTool]) -> tuple[ToolCall, ...]
     bare = bare.removeprefix("```json").removeprefix("```").removesuffix("```").strip()
     if not (bare.startswith("{") and bare.endswith("}")):
         return ()
-    try:
-        document = json.loads(bare)
-    except (ValueError, RecursionError):
-        return ()
+    document = arguments_of(bare)
     if "tool" not in document and isinstance(document.get("name"), str):  # as chat templates say
         inner = document.get("arguments", document.get("parameters"))
         document = {"tool": document["name"], **(inner if isinstance(inner, dict) else {})}

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Self
 
 from shared.errors import CommandFailed, EnvironmentFault, InvalidInput
-from shared.files.atomic_io import is_disk_full
+from shared.files.atomic_io import is_disk_full, sync_folder
 from shared.llm.model_client import CallPlace, Completion, ReplyFailed, Request, Role
 from shared.llm.transcript_lines import (
     AUTHORED,
@@ -31,7 +31,7 @@ from shared.llm.transcript_lines import (
     changed_parts,
     parse_record,
     render_record,
-    replayed_failure,
+    reply_of,
     request_key,
 )
 
@@ -161,13 +161,7 @@ class Transcript:
         """
         with self._lock:
             answer = self._answers.get(request_key(request))
-        match answer:
-            case None:
-                return None
-            case Response(_, completion):
-                return completion
-            case CallFailure(_, failed):
-                raise replayed_failure(failed)
+        return None if answer is None else reply_of(answer)
 
     def begin(self, request: Request) -> str:
         """Record the intent of a call and return the key for its outcome."""
@@ -220,7 +214,7 @@ class Transcript:
         with self._locked_file() as descriptor:
             if _cut_torn_line(descriptor) == 0:
                 _write_synced(descriptor, render_record(Header(self.origin), self._secrets), 0)
-                _sync_folder(self.path.parent)
+                sync_folder(self.path.parent)
 
     def _load(self) -> None:
         for record in self._records():
@@ -326,11 +320,3 @@ def _write_synced(descriptor: int, line: bytes, size: int) -> None:
     except OSError:
         os.ftruncate(descriptor, size)
         raise
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

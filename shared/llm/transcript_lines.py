@@ -299,9 +299,13 @@ def _lost_to_json(lost: tuple[str, ...]) -> dict[str, list[str]]:
     return {"lost": list(lost)} if lost else {}
 
 
-def replayed_failure(failed: model_client.ReplyFailed) -> model_client.ReplyFailed:
-    """Return a failure on record as a client raises it again."""
-    return _kind(failed)(failed.message, failed.usage, replayed=True, lost=failed.lost)
+def reply_of(outcome: Response | CallFailure) -> model_client.Completion:
+    """Return the reply on record. Raises `ReplyFailed` again where a failure is."""
+    match outcome:
+        case Response(_, completion):
+            return completion
+        case CallFailure(_, failed):
+            raise _kind(failed)(failed.message, failed.usage, replayed=True, lost=failed.lost)
 
 
 def _kind(failed: model_client.ReplyFailed) -> type[model_client.ReplyFailed]:

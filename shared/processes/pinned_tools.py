@@ -37,7 +37,6 @@ class PinnedTool:
     """
 
     name: str
-    title: str
     version: str
     licence: str
     program: str
@@ -48,7 +47,6 @@ class PinnedTool:
 # The hashes are those that the registry states for these archives (`npm view ... dist.integrity`).
 TSC: Final = PinnedTool(
     name="tsc",
-    title="the TypeScript compiler",
     version="7.0.2",
     licence="Apache-2.0",
     program="lib/tsc",

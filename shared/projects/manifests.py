@@ -16,6 +16,7 @@ from pathlib import PurePosixPath
 from typing import Final, Protocol
 
 from shared.files import strict_documents
+from shared.files.strict_documents import Table, table
 
 
 class RepoFiles(Protocol):
@@ -80,8 +81,6 @@ class BuildTool(Protocol):
         """
 
 
-Table = Mapping[str, object]
-
 _MOST: Final = 200  # scripts or dependencies that are kept of one manifest
 _LONGEST: Final = 300  # characters of a name or a command that are kept
 
@@ -114,14 +113,6 @@ def parse_toml(text: str | None) -> Table | None:
         return strict_documents.parse_toml(text)
     except (ValueError, RecursionError):
         return None
-
-
-def table(parent: Table, *keys: str) -> Table:
-    """Return the table that `keys` lead to; an empty one where there is none."""
-    for key in keys:
-        found = parent.get(key)
-        parent = found if isinstance(found, dict) else {}
-    return parent
 
 
 def text_at(parent: Table, key: str) -> str:

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from shared.files.strict_documents import Table, table
 from shared.projects.manifests import (
     Project,
     RepoFiles,
-    Table,
     VerifyCommand,
     bounded,
     first_tracked,
@@ -20,7 +20,6 @@ from shared.projects.manifests import (
     pairs_at,
     parse_json,
     parse_toml,
-    table,
     text_at,
     texts_at,
     unreadable,

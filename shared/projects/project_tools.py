@@ -15,7 +15,8 @@ from itertools import chain
 from pathlib import PurePosixPath
 from typing import Final
 
-from shared.projects.manifests import RepoFiles, Table, VerifyCommand, parse_json, table
+from shared.files.strict_documents import Table, table
+from shared.projects.manifests import RepoFiles, VerifyCommand, parse_json
 
 _CONFIGS: Final = (
     *("pyproject.toml", "ruff.toml", ".ruff.toml", "tox.ini", "noxfile.py", "Makefile", "justfile"),

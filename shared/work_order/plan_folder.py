@@ -38,6 +38,7 @@ from shared.work_order.work_order import (
 )
 
 E = TypeVar("E", BaseFile, RequirementEntry, Assumption)
+P = TypeVar("P", Supersedes, VerifyContract)
 
 MANIFEST_NAME: Final = "WORK_ORDERS_MANIFEST.json"
 
@@ -213,7 +214,8 @@ class StoredManifest:
                 return None
 
     def _facts(self, digest: str, run_id: str) -> PlanFacts:
-        follows = self._supersedes()
+        follows = self._part("supersedes", Supersedes)
+        contract = self._part("verify_contract", VerifyContract)
         lineage = follows.lineage if follows else ()
         title = follows.title if follows else ""
         return PlanFacts(
@@ -222,28 +224,18 @@ class StoredManifest:
             title or self._title(),
             lineage,
             tuple(self._entries("base_files", BaseFile)),
-            self._requires(),
+            contract.requires if contract else (),
             tuple(self._entries("requirements", RequirementEntry)),
             tuple(self._entries("assumptions", Assumption)),
         )
 
-    def _requires(self) -> tuple[Condition, ...]:
-        match self.document:
-            case {"verify_contract": dict(stated)}:
-                with contextlib.suppress(DocumentInvalid):
-                    return parse_document(VerifyContract, stated).requires
-                return ()
-            case _:
-                return ()
-
-    def _supersedes(self) -> Supersedes | None:
-        match self.document:
-            case {"supersedes": dict(stated)}:
-                with contextlib.suppress(DocumentInvalid):
-                    return parse_document(Supersedes, stated)
-                return None
-            case _:
-                return None
+    def _part(self, key: str, schema: type[P]) -> P | None:
+        """Return the object at a key of the manifest; `None` if there is none to be read."""
+        stated = self.document.get(key) if isinstance(self.document, dict) else None
+        if isinstance(stated, dict):
+            with contextlib.suppress(DocumentInvalid):
+                return parse_document(schema, stated)
+        return None
 
     def _entries(self, key: str, schema: type[E]) -> Iterator[E]:
         """Yield those entries of a list of the manifest that can be read."""
@@ -342,6 +334,12 @@ def read_document(path: Path, what: str) -> JsonValue:
         return parse_json(data)
     except JsonProblem as problem:
         raise FileMalformed(path, str(problem)) from problem
+
+
+def unreadable_plan_in(folder: Path) -> InvalidInput:
+    return InvalidInput(
+        f"the plan in {folder} cannot be read", f"`llmch check {shlex.quote(str(folder))}` says why"
+    )
 
 
 def no_orders(folder: Path) -> InvalidInput:

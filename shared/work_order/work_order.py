@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from hashlib import sha256
+from operator import not_
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
@@ -160,22 +161,6 @@ Overview = Annotated[
 ]
 
 
-def _is_empty(value: object) -> bool:
-    return value in ((), "")
-
-
-def _is_false(value: object) -> bool:
-    return value is False
-
-
-def _is_no_text(value: object) -> bool:
-    return value == ""
-
-
-def _is_none(value: object) -> bool:
-    return value is None
-
-
 class _Document(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
@@ -214,7 +199,7 @@ class Provenance(_Document):
     compile_hash: str
     manifest_sha256: str
     bootstrap: bool = False
-    edited: Annotated[bool, Field(exclude_if=_is_false)] = False
+    edited: Annotated[bool, Field(exclude_if=not_)] = False
 
 
 class Interface(_Document):
@@ -254,11 +239,11 @@ class AcceptanceFile(_Document):
 
     path: Annotated[OrderPath, AfterValidator(check_acceptance_path)]
     append: Annotated[
-        Annotated[str, AfterValidator(check_acceptance_text)] | None, Field(exclude_if=_is_none)
+        Annotated[str, AfterValidator(check_acceptance_text)] | None, Field(exclude_if=not_)
     ] = None
-    table: Annotated[str, Field(exclude_if=_is_no_text, max_length=200)] = ""
+    table: Annotated[str, Field(exclude_if=not_, max_length=200)] = ""
     content: Annotated[
-        str, Field(exclude_if=_is_no_text, validate_default=True), AfterValidator(_check_content)
+        str, Field(exclude_if=not_, validate_default=True), AfterValidator(_check_content)
     ] = ""
 
     @property
@@ -276,7 +261,7 @@ class RequirementEntry(_Document):
     id: RequirementId
     text: str
     line: int | None = None
-    file: Annotated[str, Field(exclude_if=_is_empty)] = ""
+    file: Annotated[str, Field(exclude_if=not_)] = ""
 
 
 def place_of(file: str, line: int | None) -> str:
@@ -305,19 +290,19 @@ class WorkOrder(_Document):
     forbidden: Listed[str]
     acceptance_commands: Annotated[Listed[str], Field(min_length=1, max_length=MAX_COMMANDS)]
     acceptance_files: Annotated[
-        Listed[AcceptanceFile], Field(max_length=MAX_ACCEPTANCE_FILES, exclude_if=_is_empty)
+        Listed[AcceptanceFile], Field(max_length=MAX_ACCEPTANCE_FILES, exclude_if=not_)
     ] = ()
     removed_files: Annotated[
         Listed[OrderPath],
-        Field(exclude_if=_is_empty, validate_default=True),
+        Field(exclude_if=not_, validate_default=True),
         AfterValidator(_with_files_to_change),
     ] = ()
-    regression: Annotated[Listed[str], Field(exclude_if=_is_empty)] = ()
+    regression: Annotated[Listed[str], Field(exclude_if=not_)] = ()
     context_files: Annotated[Listed[OrderPath], Field(max_length=MAX_CONTEXT_FILES)]
     depends_on: Listed[str] = ()
-    covers: Annotated[Listed[RequirementId], Field(exclude_if=_is_empty)] = ()
-    interfaces: Annotated[Listed[Interface], Field(exclude_if=_is_empty)] = ()
-    changes: Annotated[Listed[str], Field(exclude_if=_is_empty)] = ()
+    covers: Annotated[Listed[RequirementId], Field(exclude_if=not_)] = ()
+    interfaces: Annotated[Listed[Interface], Field(exclude_if=not_)] = ()
+    changes: Annotated[Listed[str], Field(exclude_if=not_)] = ()
     notes: str | None = None
     verify_exempt: bool = False
     provenance: Provenance | None = None
@@ -423,19 +408,19 @@ class Manifest(_Document):
     """
 
     schema_version: str = SCHEMA_VERSION
-    name: Annotated[str, Field(exclude_if=_is_empty)] = ""
+    name: Annotated[str, Field(exclude_if=not_)] = ""
     system_overview: Overview = ()
     verify_contract: VerifyContract | None = None
     work_orders: Annotated[Listed[WorkOrder], Field(max_length=MAX_ORDERS)]
-    requirements: Annotated[Listed[RequirementEntry], Field(exclude_if=_is_empty)] = ()
-    require_coverage: Annotated[bool, Field(exclude_if=_is_false)] = False
+    requirements: Annotated[Listed[RequirementEntry], Field(exclude_if=not_)] = ()
+    require_coverage: Annotated[bool, Field(exclude_if=not_)] = False
     assumptions: Annotated[
-        Listed[Assumption], Field(max_length=MAX_ASSUMPTIONS, exclude_if=_is_empty)
+        Listed[Assumption], Field(max_length=MAX_ASSUMPTIONS, exclude_if=not_)
     ] = ()
-    base_files: Annotated[Listed[BaseFile], Field(exclude_if=_is_empty)] = ()
-    supersedes: Annotated[Supersedes | None, Field(exclude_if=_is_none)] = None
-    withdrawn: Annotated[Listed[WithdrawnOrder], Field(exclude_if=_is_empty)] = ()
-    not_removed: Annotated[Listed[NotRemoved], Field(exclude_if=_is_empty)] = ()
+    base_files: Annotated[Listed[BaseFile], Field(exclude_if=not_)] = ()
+    supersedes: Annotated[Supersedes | None, Field(exclude_if=not_)] = None
+    withdrawn: Annotated[Listed[WithdrawnOrder], Field(exclude_if=not_)] = ()
+    not_removed: Annotated[Listed[NotRemoved], Field(exclude_if=not_)] = ()
     provenance: Provenance | None = None
 
 

@@ -83,12 +83,12 @@ def merge(
 
     A type keeps the members that its new declaration leaves out, unless `changed` names it.
     """
-    merged = {_key(each): each for each in known}
+    merged = {key_of(each): each for each in known}
     for item in new:
-        earlier = merged.get(_key(item))
+        earlier = merged.get(key_of(item))
         extends = earlier is not None and earlier.members and item.name not in changed
         whole = _with_members(item, earlier, changed) if earlier and extends else item
-        merged[_key(item)] = whole
+        merged[key_of(item)] = whole
     return tuple(merged.values())
 
 
@@ -130,8 +130,8 @@ def fold(deltas: Sequence[Delta]) -> list[dict[str, Contract]]:
     return states
 
 
-def _key(item: Declared) -> tuple[str, str]:
-    # Two traits may give one type methods of the same name.
+def key_of(item: Declared) -> tuple[str, str]:
+    """Return what tells a declaration from others: two traits may give a type the same names."""
     return (item.name, item.around if " for " in item.around else "")
 
 

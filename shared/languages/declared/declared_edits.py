@@ -42,20 +42,6 @@ def code_problem(read: Declarations) -> str:
     return f"{fault.message}{where}"
 
 
-def note_syntax(path: str, read: Declarations) -> str:
-    """Return a sentence that quotes the line that does not parse; empty if all does."""
-    fault = read.fault
-    return file_does_not_parse(path, fault.line, fault.excerpt) if fault is not None else ""
-
-
-def names_in(read: Declarations) -> frozenset[str] | None:
-    """Return the names of a file, members of types qualified; `None` if it does not parse."""
-    if read.fault is not None:
-        return None
-    members = {f"{each.name}.{name}" for each in read.items for name in each.members}
-    return frozenset(each.name for each in read.items) | members
-
-
 def find_unwritten(
     path: str, before: Iterable[EmptyFunction], after: Iterable[EmptyFunction]
 ) -> tuple[Unwritten, ...]:
@@ -445,10 +431,17 @@ class DeclaredEdits:
         return check_rewrite(path, old, new, changes, is_test=self.is_test_file(path))
 
     def names_in(self, source: str) -> frozenset[str] | None:
-        return names_in(self.ways.read(source))
+        """Return the names of a file, members of types qualified; `None` if it does not parse."""
+        read = self.ways.read(source)
+        if read.fault is not None:
+            return None
+        members = {f"{each.name}.{name}" for each in read.items for name in each.members}
+        return frozenset(each.name for each in read.items) | members
 
     def note_syntax(self, path: str, source: str) -> str:
-        return note_syntax(path, self.ways.read(source))
+        """Return a sentence that quotes the line that does not parse; empty if all does."""
+        fault = self.ways.read(source).fault
+        return file_does_not_parse(path, fault.line, fault.excerpt) if fault is not None else ""
 
     def find_unwritten(self, path: str, before: str, after: str) -> tuple[Unwritten, ...]:
         """Return the functions of a file that have nothing in them; tests may be empty."""

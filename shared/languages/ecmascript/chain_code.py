@@ -94,7 +94,7 @@ class EcmaChain:
                     continue
                 reported.add(found.name)
                 same = layer.position == position
-                source = "this order" if same else self._history.label(layer.position)
+                source = "this order" if same else self._history.chain.source(layer.position)
                 yield stub_contradicts(position, declared, found, source)
 
     def _is_before(self, first: Stub, second: Stub, position: int) -> bool:

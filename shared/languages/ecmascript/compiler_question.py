@@ -330,7 +330,7 @@ def where_declared(place: Place, origins: frozenset[str], name: str = "") -> str
     for file in sorted(origins):
         by = place.history.declared_by(file, name, place.position) if name else None
         if by is not None:
-            return f"declared by {place.history.label(by)} in {file}"
+            return f"declared by {place.history.chain.source(by)} in {file}"
         return f"in {file}"
     return ""
 

@@ -85,7 +85,7 @@ class ViewBuilder:
         passed: dict[str, list[str]] = {}
         for path in self._seen:
             layers = self._history.layers(path, self._position)
-            source = self._files.get(path) or self._history.sources.get(path)
+            source = self._files.get(path) or self._history.chain.sources.get(path)
             for text in (source, *(each.stub.text for each in layers)):
                 passes_on = text and is_code(path) and _STAR_EXPORT.search(text)
                 root = tree_of(path, text) if text and passes_on else None
@@ -123,7 +123,7 @@ class ViewBuilder:
         layers = self._history.layers(path, self._position)
         if self._history.is_open(path, self._position):
             self._open.add(path)
-        source = self._history.sources.get(path)
+        source = self._history.chain.sources.get(path)
         if not layers:
             text = self._moment.text(path)
             is_shown = text is not None and self._can_be_read(path, text)
@@ -131,7 +131,7 @@ class ViewBuilder:
         if source is not None and not self._can_be_read(path, source):
             self._open.add(path)
             source = None
-        elif source is None and path in self._history.listing:
+        elif source is None and path in self._history.chain.listing:
             self._open.add(path)
         self._contracts.add(path)
         return tuple(layered(path, source, layers))
@@ -275,7 +275,7 @@ def _known_names(history: History, path: str, position: int) -> frozenset[str]:
     """Return the names that a file has besides those of one stub."""
     layers = history.layers(path, position)
     names = {name for each in layers for name in (*each.stub.declared, *each.stub.imported)}
-    source = history.sources.get(path, "")
+    source = history.chain.sources.get(path, "")
     return frozenset(names) | frozenset(_WORD.findall(source))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -43,15 +43,6 @@ class History:
     def at(self, position: int) -> Moment:
         """Return the files as they are after the order at `position`; 0 is the repository."""
         return self._moments.setdefault(position, Moment(self.chain, position))
-
-    @property
-    def listing(self) -> Collection[str]:
-        return self.chain.listing
-
-    @property
-    def sources(self) -> Mapping[str, str]:
-        """Return the texts of the repository's files by path, as far as they can be read."""
-        return self.chain.sources
 
     def layers(self, path: str, position: int) -> tuple[Layer, ...]:
         """Return the stubs of a file up to a position, in their order.
@@ -99,17 +90,13 @@ class History:
             ),
             _CONFIGS: re.compile(rf"\b(?:globals|define)\b.*{word}['\"\]]*\s*:", re.DOTALL),
         }
-        named = ((posixpath.basename(each), each) for each in self.listing)
+        named = ((posixpath.basename(each), each) for each in self.chain.listing)
         return any(
-            shape.search(self.sources.get(path) or "")
+            shape.search(self.chain.sources.get(path) or "")
             for file, path in named
             for kind, shape in shapes.items()
             if kind.search(file)
         )
-
-    def label(self, position: int) -> str:
-        """Return the name of the order at a position; "the repo" for 0."""
-        return self.chain.source(position)
 
     @cached_property
     def stubs(self) -> Sequence[tuple[int, DeclaredStub, Stub | TextFault]]:

@@ -12,9 +12,9 @@ from shared.languages.ecmascript.ecmascript_syntax import (
     CLASSES,
     VARIABLES,
     declaration_path,
-    find_fault,
     is_code,
     parts_of,
+    text_fault,
     tree_of,
 )
 from shared.languages.ecmascript.imports import local_names
@@ -78,10 +78,8 @@ def parse_stub(path: str, text: str) -> Stub | TextFault:
     root = tree_of(declaration_path(path), text)
     if root is None:
         return TextFault("it cannot be read")
-    if (fault := find_fault(root)) is not None:
-        lines = text.splitlines()
-        excerpt = lines[fault.line - 1].strip() if fault.line <= len(lines) else ""
-        return TextFault(fault.message, fault.line, excerpt[:_MAX_SHOWN])
+    if (fault := text_fault(root, text)) is not None:
+        return fault
     declared: dict[str, Declaration] = {}
     for each in _declarations(root):
         known = declared.get(each.name)

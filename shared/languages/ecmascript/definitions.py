@@ -32,12 +32,11 @@ from shared.languages.ecmascript.ecmascript_syntax import (
     TYPES,
     VARIABLES,
     arguments_of,
-    find_fault,
     string_value,
+    text_fault,
     tree_of,
 )
 from shared.languages.ecmascript.imports import import_forms
-from shared.languages.planned_code import TextFault
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -91,7 +90,6 @@ _FUNCTIONS: Final = FUNCTIONS | {"function_expression", "generator_function", "a
 _METHODS: Final = frozenset({"method_definition", "method_signature", "abstract_method_signature"})
 _FIELDS: Final = frozenset({"public_field_definition", "field_definition"})
 _EXPORTS: Final = ("module.exports", "exports")
-_MAX_EXCERPT: Final = 120
 
 
 @lru_cache(maxsize=32)
@@ -105,23 +103,14 @@ def read_source(path: str, text: str) -> Declarations:
     if root is None:
         return Declarations(text, fault=UNREADABLE)
     reader = _EcmaReader(text)
-    found = [each for node in root.named_children for each in reader.items(node, "")]
+    found = [each for node in root.named_children for each in reader.items(node)]
     listed = {name for node in root.named_children for name in _listed(node)}
     items = tuple(_shown(list(_joined(found)), listed))
     own = {each.name for each in items}
     passed_on = (each for node in root.named_children for each in reader.passed_on(node))
     others = tuple(each for each in passed_on if each.name not in own)
     imports = tuple(each for node in root.named_children for each in reader.imports(node))
-    return Declarations(text, (*items, *others), imports, _fault(root, text))
-
-
-def _fault(root: Node, text: str) -> TextFault | None:
-    fault = find_fault(root)
-    if fault is None:
-        return None
-    lines = text.split("\n")
-    excerpt = lines[fault.line - 1].strip()[:_MAX_EXCERPT] if fault.line <= len(lines) else ""
-    return TextFault(fault.message, fault.line, excerpt)
+    return Declarations(text, (*items, *others), imports, text_fault(root, text))
 
 
 def _joined(items: Sequence[Declared]) -> Iterator[Declared]:
@@ -183,9 +172,9 @@ class _EcmaReader(DeclarationReader):
                 shown = each.child_by_field_name("alias") or each.child_by_field_name("name")
                 yield self._declared(text_of(shown), "value", node, node, public=True)
 
-    def items(self, node: Node, keyword: str) -> Iterator[Declared]:
-        """Yield the declarations of a statement; `keyword` is there where it is exported."""
-        outer = node
+    def items(self, node: Node) -> Iterator[Declared]:
+        """Yield the declarations of a statement."""
+        outer, keyword = node, ""
         while node.type in ("export_statement", "ambient_declaration"):
             if node.type == "export_statement":
                 keyword = "default" if any(e.type == "default" for e in node.children) else "export"

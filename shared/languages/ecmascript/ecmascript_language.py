@@ -45,6 +45,7 @@ from shared.languages.ecmascript.ecmascript_syntax import (
     is_test_file,
     question_path,
     suffix_of,
+    text_fault,
     tree_of,
 )
 from shared.languages.language_tools import NamedManifests, NamedPackages, ToolReports
@@ -78,7 +79,6 @@ if TYPE_CHECKING:
     from shared.work_order.work_order import Interface, WorkOrder
 
 
-_MANAGERS: Final = frozenset({"npm", "pnpm", "yarn", "bun"})
 _OPTIONS: Final = frozenset({"-e", "--eval", "-p", "--print", "-pe"})
 _INTERPRETERS: Final = frozenset({"node", "nodejs", "tsx", "ts-node"})
 _CONFIGURES_TESTS = re.compile(
@@ -123,7 +123,7 @@ class NodeCommands(BuildToolCommands):
         if "tsc" in words:
             return "--noEmit" not in words
         rest = [each for each in words if each != command.program and each[:1] != "-"]
-        return command.program in _MANAGERS and not _is_test(rest)
+        return command.program in node_commands.MANAGERS and not _is_test(rest)
 
     def module_paths(self, module: str) -> Iterator[str]:
         """Yield the paths that an import of `module` from the root folder may mean."""
@@ -176,9 +176,6 @@ def _code_problem(text: str, *, typed: bool) -> CodeProblem | None:
         return CodeProblem("it is too long, or cannot be read", is_syntax=False)
     fault = find_fault(root)
     return CodeProblem(fault.message, True, fault.line, fault.column) if fault else None
-
-
-_MAX_SHOWN: Final = 120  # characters of the line
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,11 +263,10 @@ class EcmaCode:
 
     def note_syntax(self, path: str, source: str) -> str:
         root = tree_of(path, source)
-        fault = find_fault(root) if root is not None else None
+        fault = text_fault(root, source) if root is not None else None
         if fault is None:
             return ""
-        shown = source.split("\n")[fault.line - 1].strip()[:_MAX_SHOWN]
-        return file_does_not_parse(path, fault.line, shown, fault.message)
+        return file_does_not_parse(path, fault.line, fault.excerpt, fault.message)
 
     def note_errors(
         self, output: str, sources: Mapping[str, str], files: Iterable[str]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from shared.files.strict_documents import Table, table
 from shared.languages.declared.declarations import cut, parse
 from shared.languages.declared.tree_mutations import TreeMutations
+from shared.languages.planned_code import TextFault
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -149,6 +150,18 @@ def find_fault(root: Node) -> SyntaxFault | None:
     code = (node.text or b"")[: 4 * _MAX_SHOWN]
     shown = cut(" ".join(code.decode("utf-8", "replace").split()), _MAX_SHOWN)
     return SyntaxFault(line, column, f"{shown!r} is not expected here" if shown else "unfinished")
+
+
+_MAX_EXCERPT: Final = 120  # characters of the line of a fault
+
+
+def text_fault(root: Node, text: str) -> TextFault | None:
+    """Return the first place where the text does not parse, with its line; `None` if all does."""
+    fault = find_fault(root)
+    if fault is None:
+        return None
+    excerpt = text.split("\n")[fault.line - 1].strip()[:_MAX_EXCERPT]
+    return TextFault(fault.message, fault.line, excerpt)
 
 
 CLASSES: Final = frozenset({"class_declaration", "abstract_class_declaration", "class"})

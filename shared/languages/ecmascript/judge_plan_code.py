@@ -86,12 +86,12 @@ def _lacks(place: Place, file: str, name: str, member_of: str = "") -> Verdict |
     """Return the verdict on a name that a file, or a type of a file, does not have."""
     later = place.history.declared_later(file, name, place.position)
     if later is not None:
-        return Verdict("E217", f"declared only by {place.history.label(later)}")
+        return Verdict("E217", f"declared only by {place.history.chain.source(later)}")
     if file in place.view.open | place.view.passing or file in place.question.mocked:
         return DOUBT if file in place.view.contracts else None
     if file in place.view.contracts:
         by = place.history.declared_by(file, member_of or name, place.position)
-        declared = f"declared by {place.history.label(by)} in {file}" if by else f"in {file}"
+        declared = f"declared by {place.history.chain.source(by)} in {file}" if by else f"in {file}"
         return Verdict("E211", declared)
     # Scripts may add to what they export while they run.
     return Verdict("E211", f"in {file}") if is_typed(file) else DOUBT
@@ -507,14 +507,16 @@ def _missing_defaults(question: Question, inquiry: Inquiry) -> Iterator[JudgedUs
             continue
         later = history.declared_later(file, DEFAULT, position)
         code = "E217" if later is not None else "E211"
-        by = f"declared only by {history.label(later)}" if later is not None else f"in {file}"
+        by = (
+            f"declared only by {history.chain.source(later)}" if later is not None else f"in {file}"
+        )
         message = f"Module '{each.specifier}' has no default export. ({by})"
         yield JudgedUse(question.path, code, each.line, 1, message)
 
 
 def _has_default(path: str, history: History) -> bool:
-    source = history.sources.get(path)
+    source = history.chain.sources.get(path)
     if source is None:
-        return path in history.listing
+        return path in history.chain.listing
     root = tree_of(path, source) if is_code(path) else None
     return root is None or "default" in source or "module.exports" in source

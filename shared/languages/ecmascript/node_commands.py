@@ -299,7 +299,7 @@ READERS: Final[Mapping[str, Callable[[Sequence[str]], Run]]] = {
 }
 
 
-_MANAGERS: Final = frozenset({"npm", "pnpm", "yarn", "bun"})
+MANAGERS: Final = frozenset({"npm", "pnpm", "yarn", "bun"})
 _NODES: Final = frozenset({"node", "nodejs"})
 # These run TypeScript, with the options of `node`.
 _TYPED_NODES: Final = frozenset({"tsx", "ts-node", "esr", "swc-node"})
@@ -351,7 +351,7 @@ def _read(argv: Sequence[str], depth: int) -> CommandRuns | None:
         return None
     if program in {"npx", "pnpx", "bunx"}:
         return _launched(words, depth)
-    if program in _MANAGERS:
+    if program in MANAGERS:
         return _managed(program, words, depth)
     return None
 

@@ -232,13 +232,10 @@ def _directives(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _sides(path: str, words: list[str]) -> tuple[list[str], list[str]]:
-    if "=>" not in words:
-        raise InvalidInput(f"{path}: cannot read 'replace {' '.join(words)[:200]}'", "correct it")
-    at = words.index("=>")
+    at = words.index("=>") if "=>" in words else len(words)
     old, new = words[:at], words[at + 1 :]
-    if not (1 <= len(old) <= 2 and 1 <= len(new) <= 2):
-        raise InvalidInput(f"{path}: cannot read 'replace {' '.join(words)[:200]}'", "correct it")
-    if not all(_WORD.fullmatch(each) for each in (*old, *new)):
+    are_words = all(_WORD.fullmatch(each) for each in (*old, *new))
+    if not (are_words and 1 <= len(old) <= 2 and 1 <= len(new) <= 2):
         raise InvalidInput(f"{path}: cannot read 'replace {' '.join(words)[:200]}'", "correct it")
     return old, new
 

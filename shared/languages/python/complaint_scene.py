@@ -26,7 +26,7 @@ from shared.languages.python.module_views import unparsed
 from shared.languages.python.mypy_messages import Mistake, MypyComplaint
 from shared.languages.python.name_backing import DATA_ATTRIBUTES, BackedNames, Certainty
 from shared.languages.python.python_code import NAME, name_behind, parse_code
-from shared.languages.python.stubs import FunctionNode, targets_of
+from shared.languages.python.stubs import FunctionNode, targets_of, type_parameters
 from shared.languages.python.type_text import CONTAINERS
 from shared.languages.read_commands import Code, CodeRun
 
@@ -265,7 +265,7 @@ def without_type_variables(view: ModuleView) -> Mapping[str, str]:
         names = frozenset(_used(module, defined))
         nodes = (node for each in module.body or () for node in ast.walk(each))
         # Python 3.12 and later allow type parameters in brackets.
-        if names or any(map(_parameters, nodes)):
+        if names or any(map(type_parameters, nodes)):
             found[module.checked_path] = _erased(module, names)
     return found
 
@@ -302,7 +302,7 @@ class _TypeVariableErasure(ast.NodeTransformer):
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
-        inner = _TypeVariableErasure(self._names | _parameters(node))
+        inner = _TypeVariableErasure(self._names | type_parameters(node))
         bases = [_plain(each) for each in node.bases if name_behind(each) != "Generic"]
         node.bases = [inner.visit(each) for each in bases]
         node.body = [inner.visit(each) for each in node.body]
@@ -310,7 +310,7 @@ class _TypeVariableErasure(ast.NodeTransformer):
         return node
 
     def visit_FunctionDef(self, node: _F) -> _F:
-        inner = _TypeVariableErasure(self._names | _parameters(node))
+        inner = _TypeVariableErasure(self._names | type_parameters(node))
         node.type_params = []  # type: ignore[attr-defined]  # of Python 3.12
         inner.generic_visit(node)
         return node
@@ -323,7 +323,3 @@ def _plain(base: ast.expr) -> ast.expr:
     if isinstance(base, ast.Subscript) and name_behind(base) == "Protocol":
         return base.value
     return base
-
-
-def _parameters(node: ast.AST) -> frozenset[str]:
-    return frozenset(each.name for each in getattr(node, "type_params", ()))

@@ -65,7 +65,7 @@ from shared.languages.python.planned_python import (
 )
 from shared.languages.python.python_code import NAME, ROOTS, has_names_to_declare
 from shared.languages.python.signatures import conflicts, undefined_names
-from shared.languages.python.stubs import PythonStub, depth_exceeds
+from shared.languages.python.stubs import depth_exceeds
 from shared.languages.python.type_checker import FileBlocked, TypeChecker
 from shared.languages.read_commands import CodeRun, Command, ModuleRun, Weakness
 
@@ -349,12 +349,12 @@ def interface_faults(project: PlannedProject) -> Iterator[Fault]:
 
 def _undefined_interfaces(planned: PlannedOrder, project: PlannedProject) -> Iterator[Fault]:
     for each, stub in planned.interfaces:
-        if not isinstance(stub, PythonStub):
+        if not isinstance(stub, ast.Module):
             continue
         before = project.history.module(each.path, planned.position - 1)
         module = project.history.module(each.path, planned.position)
         if module is not None and not (before is not None and before.is_open):
-            for name, line in undefined_names(stub.tree.body, frozenset(module.declared)):
+            for name, line in undefined_names(stub.body, frozenset(module.declared)):
                 yield stub_uses_undefined(planned.position, each, name, line)
 
 
@@ -363,18 +363,18 @@ def _contradicting(planned: PlannedOrder, project: PlannedProject) -> Iterator[F
     changed = normal_changes(planned.order.changes)
     within: dict[str, list[ast.stmt]] = {}
     for each, stub in planned.interfaces:
-        if not isinstance(stub, PythonStub):
+        if not isinstance(stub, ast.Module):
             continue
         before = history.module(each.path, earlier_position)
         earlier = (before.contract or ()) if before else ()
         known = merge(earlier, within[each.path]) if each.path in within else earlier
-        for found in conflicts(known, stub.tree.body):
+        for found in conflicts(known, stub.body):
             if is_meant(found.name, each.path, changed):
                 continue
             by = before and history.declared_by(each.path, found.name, earlier_position)
             source = project.chain.source(by) if by else "this order"
             yield stub_contradicts(planned.position, each, found, source)
-        within[each.path] = merge(within.get(each.path, ()), stub.tree.body)
+        within[each.path] = merge(within.get(each.path, ()), stub.body)
 
 
 def _undeclared(planned: PlannedOrder, project: PlannedProject) -> Iterator[Fault]:

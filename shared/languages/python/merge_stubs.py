@@ -18,7 +18,6 @@ from shared.languages.python.python_code import last_part
 from shared.languages.python.signatures import quoted_type
 from shared.languages.python.stubs import (
     BoundName,
-    PythonStub,
     declarations,
     parameters_of,
     parse_stub,
@@ -40,8 +39,8 @@ def merge_stubs(interfaces: Iterable[Interface]) -> dict[str, list[ast.stmt]]:
     bodies: dict[str, list[ast.stmt]] = {}
     for each in interfaces:
         stub = parse_stub(each.stub)
-        if isinstance(stub, PythonStub):
-            bodies[each.path] = merge(bodies.get(each.path, ()), stub.tree.body)
+        if isinstance(stub, ast.Module):
+            bodies[each.path] = merge(bodies.get(each.path, ()), stub.body)
     return bodies
 
 

@@ -29,7 +29,7 @@ from shared.languages.python import declared_requirements
 from shared.languages.python.merge_stubs import merge
 from shared.languages.python.module_views import Change, ModuleHistory
 from shared.languages.python.python_code import read_code
-from shared.languages.python.stubs import PythonStub, parse_stub
+from shared.languages.python.stubs import parse_stub
 
 if TYPE_CHECKING:
     from shared.languages.read_commands import Code, Command, Import
@@ -46,7 +46,7 @@ class PlannedOrder:
     """
 
     order: OrderCode
-    interfaces: tuple[tuple[DeclaredStub, PythonStub | TextFault], ...]
+    interfaces: tuple[tuple[DeclaredStub, ast.Module | TextFault], ...]
     tests: tuple[tuple[AcceptanceText, Code], ...]
 
     @property
@@ -80,7 +80,7 @@ def read_project(chain: Chain) -> PlannedProject:
     return PlannedProject(chain, orders, history)
 
 
-def _parsed(declared: DeclaredStub) -> PythonStub | TextFault:
+def _parsed(declared: DeclaredStub) -> ast.Module | TextFault:
     return TextFault(declared.problem) if declared.problem else parse_stub(declared.text)
 
 
@@ -92,8 +92,8 @@ def _compiled(files: Sequence[AcceptanceText]) -> Iterator[tuple[AcceptanceText,
 def _change(planned: PlannedOrder, removed: Sequence[str]) -> Change:
     stubs: dict[str, list[ast.stmt]] = {}
     for each, stub in planned.interfaces:
-        if isinstance(stub, PythonStub):
-            stubs[each.path] = merge(stubs.get(each.path, ()), stub.tree.body)
+        if isinstance(stub, ast.Module):
+            stubs[each.path] = merge(stubs.get(each.path, ()), stub.body)
     order = planned.order
     return Change(
         writes=frozenset((*order.writes, *order.may_write)),

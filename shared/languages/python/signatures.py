@@ -16,10 +16,10 @@ from shared.languages.python.python_code import last_part, name_behind, parse_co
 from shared.languages.python.stubs import (
     MAX_DEPTH,
     BoundName,
-    Definition,
     FunctionNode,
     declarations,
     depth_exceeds,
+    type_parameters,
 )
 from shared.languages.python.type_text import parse_type, surely_differ
 from shared.languages.read_commands import CodeProblem
@@ -296,7 +296,7 @@ def _used(body: Sequence[ast.stmt], scope: frozenset[str]) -> Iterator[tuple[str
     for statement in body:
         match statement:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                inner = scope | _type_parameters(statement)
+                inner = scope | type_parameters(statement)
                 args = statement.args
                 every = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
                 types = [each.annotation for each in every if each] + [statement.returns]
@@ -304,7 +304,7 @@ def _used(body: Sequence[ast.stmt], scope: frozenset[str]) -> Iterator[tuple[str
                 for part in (*statement.decorator_list, *types):
                     yield from _names_in(part, inner)
             case ast.ClassDef():
-                inner = scope | _type_parameters(statement)
+                inner = scope | type_parameters(statement)
                 for part in (*statement.decorator_list, *statement.bases):
                     yield from _names_in(part, inner)
                 members = frozenset(declarations(statement.body))
@@ -315,11 +315,6 @@ def _used(body: Sequence[ast.stmt], scope: frozenset[str]) -> Iterator[tuple[str
                 yield from _used([*statement.body, *statement.orelse], scope)
             case _:
                 continue
-
-
-def _type_parameters(node: Definition) -> frozenset[str]:
-    """Return the names in a type parameter list `[T, *Ts]`, which Python has since 3.12."""
-    return frozenset(each.name for each in getattr(node, "type_params", ()))
 
 
 def _names_in(node: ast.expr | None, scope: frozenset[str]) -> Iterator[tuple[str, int]]:

@@ -20,21 +20,10 @@ MAX_DEPTH: Final = 60
 _FENCE = re.compile(r"`{3,}|~{3,}")
 
 
-@dataclass(frozen=True, slots=True)
-class PythonStub:
-    """Hold the code and the syntax tree of a stub that parses.
+def parse_stub(text: str) -> ast.Module | TextFault:
+    """Return the syntax tree of the stub in `text`, or why there is none. Never raises.
 
-    The lines of `code` have the same numbers as in the text that it came from.
-    """
-
-    code: str
-    tree: ast.Module
-
-
-def parse_stub(text: str) -> PythonStub | TextFault:
-    """Return the stub in `text`, or why there is none. Never raises.
-
-    A code fence around the stub is left out.
+    A code fence around the stub is left out. Lines have the same numbers as in `text`.
     """
     code = _without_fence(text)
     if len(code) * 4 > MAX_STUB_BYTES and len(code.encode(errors="replace")) > MAX_STUB_BYTES:
@@ -44,7 +33,7 @@ def parse_stub(text: str) -> PythonStub | TextFault:
         return _located(tree, code)
     if depth_exceeds(tree, MAX_DEPTH):
         return TextFault("it is nested too deep")
-    return PythonStub(code, tree)
+    return tree
 
 
 def _without_fence(text: str) -> str:
@@ -213,6 +202,11 @@ def parameters_of(args: ast.arguments) -> list[ast.arg]:
     """Return all parameters in the order in which they are written."""
     every = [*args.posonlyargs, *args.args, args.vararg, *args.kwonlyargs, args.kwarg]
     return [each for each in every if each is not None]
+
+
+def type_parameters(node: ast.AST) -> frozenset[str]:
+    """Return the names in a type parameter list `[T, *Ts]`, which Python has since 3.12."""
+    return frozenset(each.name for each in getattr(node, "type_params", ()))
 
 
 def target_names(target: ast.expr) -> Iterator[str]:

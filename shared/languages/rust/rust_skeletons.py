@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.declared.declarations import Declarations, Declared, split_list
-from shared.languages.declared.declared_contracts import Contract, Stubs, merge
+from shared.languages.declared.declared_contracts import Contract, Stubs, key_of, merge
 from shared.languages.rust.rust_source import read_rust
 
 if TYPE_CHECKING:
@@ -179,15 +179,15 @@ def write_file(
     written = read_rust(source) if source is not None else Declarations("")
     if written.fault is not None:
         written = Declarations("")
-    declared = {_key(each): each for each in merge(written.items, contract.items)}
-    new = {_key(each) for each in contract.items}
+    declared = {key_of(each): each for each in merge(written.items, contract.items)}
+    new = {key_of(each) for each in contract.items}
     text = written.text
     for item in sorted(written.items, key=lambda each: each.start, reverse=True):
-        if item.kind != "implementation" and (_key(item) in new or empty_all):
-            replaced = emptied(declared[_key(item)], values)
+        if item.kind != "implementation" and (key_of(item) in new or empty_all):
+            replaced = emptied(declared[key_of(item)], values)
             text = text[: item.start] + replaced + text[item.end :]
-    there = {_key(each) for each in written.items}
-    added = [declared[_key(each)] for each in contract.items if _key(each) not in there]
+    there = {key_of(each) for each in written.items}
+    added = [declared[key_of(each)] for each in contract.items if key_of(each) not in there]
     uses = dict.fromkeys(
         each.text for each in contract.imports if each.text not in (i.text for i in written.imports)
     )
@@ -230,10 +230,6 @@ def _implementation(item: Declared, inside: Sequence[Declared], values: EmptyRus
             code = code[:start] + emptied(each, values) + code[end:]
         return code
     return f"{item.head} {{ {_TRAITS.get(trait, '')} }}"
-
-
-def _key(item: Declared) -> tuple[str, str]:
-    return (item.name, item.around if " for " in item.around else "")
 
 
 def write_contract(contract: Contract) -> str:
