@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.measure import interleave, seconds_of
-from benchmarks.rows import Aim, Row, Section
+from benchmarks.rows import Aim, Row, Section, timed
 from benchmarks.setting import Bench, git, make_repo, order_document
 from factory.agents.agent_task import AgentTask, Collected, collect, prepare
 from factory.agents.known_agents import Agent
@@ -59,21 +59,17 @@ def measure_agents(bench: Bench) -> Section:
     return Section(
         "Agents: what is around their work",
         (
-            Row(
-                name="an agent that does nothing",
-                value=taken["agent"].median * 1000,
-                unit="ms",
-                floor=taken["command"].median * 1000,
-                floor_name="`true` in the order's sandbox",
-                aim=Aim(factor=1, extra=_START_MS),
-                noise=taken["agent"].noise,
+            timed(
+                "an agent that does nothing",
+                taken["agent"],
+                taken["command"],
+                "`true` in the order's sandbox",
+                Aim(factor=1, extra=_START_MS),
             ),
-            Row(
-                name=f"reading back and putting back, {files:,} files",
-                value=taken["read"].median * 1000,
-                unit="ms",
+            timed(
+                f"reading back and putting back, {files:,} files",
+                taken["read"],
                 aim=Aim(extra=_READ_MS),
-                noise=taken["read"].noise,
             ),
         ),
     )

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.measure import Samples, interleave, run_child, seconds_of
-from benchmarks.rows import Aim, Row, Section
+from benchmarks.measure import interleave, run_child, seconds_of
+from benchmarks.rows import Aim, Section, timed
 from benchmarks.setting import Bench
 from planner.plan.parse_plan import parse_plan
 from planner.rules.judge_plan import Report, judge
@@ -43,23 +43,21 @@ def measure_contracts(bench: Bench) -> Section:
     return Section(
         "Commands against interfaces",
         (
-            _row(f"{what}, checker new", taken["cold"], _COLD_MS, taken["bare"], "bare mypy, last"),
-            _row(
-                f"{what}, warm", taken["warm"], _WARM_MS, taken["one view"], "asked at once, last"
+            timed(
+                f"{what}, checker new",
+                taken["cold"],
+                taken["bare"],
+                "bare mypy, last view",
+                Aim(extra=_COLD_MS),
+            ),
+            timed(
+                f"{what}, warm",
+                taken["warm"],
+                taken["one view"],
+                "asked at once, last view",
+                Aim(extra=_WARM_MS),
             ),
         ),
-    )
-
-
-def _row(name: str, taken: Samples, aim: float, floor: Samples, floor_name: str) -> Row:
-    return Row(
-        name=name,
-        value=taken.median * 1000,
-        unit="ms",
-        floor=floor.median * 1000,
-        floor_name=f"{floor_name} view",
-        aim=Aim(extra=aim),
-        noise=taken.noise,
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.measure import cpu_seconds_of, interleave
-from benchmarks.rows import Aim, Row, Section
+from benchmarks.rows import Aim, Row, Section, timed
 from benchmarks.setting import FILES_PER_FOLDER, Bench
 from factory.workbench.dependencies import Manifests
 from shared.languages.ecmascript.node_modules import KNOWN_HOSTS, check_npm_lock, read_json
@@ -38,21 +38,11 @@ def measure_dependencies(bench: Bench) -> Section:
     for name, (value, floor) in pairs.items():
         cases[name] = partial(cpu_seconds_of, value)
         cases[f"floor {name}"] = partial(cpu_seconds_of, floor)
-    for case in cases.values():
-        case()
-    taken = interleave(cases, bench.rounds(11))
+    taken = interleave(cases, bench.rounds(11), warm=True)
 
     def row(name: str, title: str, floor_name: str, aim: Aim) -> Row:
-        return Row(
-            name=title,
-            value=taken[name].median * 1000,
-            unit="ms",
-            floor=taken[f"floor {name}"].median * 1000,
-            floor_name=floor_name,
-            aim=aim,
-            noise=taken[name].noise,
-            notes="processor time",
-        )
+        floor = taken[f"floor {name}"]
+        return timed(title, taken[name], floor, floor_name, aim, notes="processor time")
 
     return Section(
         "Dependencies: what a repo declares, found out",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from benchmarks.measure import cpu_seconds_of, interleave
-from benchmarks.rows import Aim, Row, Section
+from benchmarks.rows import Aim, Section, timed
 from benchmarks.setting import Bench
 from factory.proposal.assemble_edits import Present, assemble
 from factory.proposal.edit_blocks import Block, DefinitionBlock, SearchBlock
@@ -30,15 +30,7 @@ def measure_edits(bench: Bench) -> Section:
     return Section(
         f"Edits of a Python file of {_LINES:,} lines, assembled",
         tuple(
-            Row(
-                name=name,
-                value=taken[name].median * 1000,
-                unit="ms",
-                floor=taken["floor"].median * 1000,
-                floor_name="str.replace",
-                aim=Aim(extra=_LIMIT_MS),
-                noise=taken[name].noise,
-            )
+            timed(name, taken[name], taken["floor"], "str.replace", Aim(extra=_LIMIT_MS))
             for name in blocks
         ),
     )

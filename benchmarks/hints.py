@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.measure import interleave, seconds_of
-from benchmarks.rows import Aim, Row, Section
+from benchmarks.rows import Aim, Section, timed
 from benchmarks.setting import FILES_PER_FOLDER, Bench, git
 from planner.compile.inputs import PlannerModel, PlanOptions, gather_inputs
 
@@ -56,13 +56,7 @@ def measure_hints(bench: Bench) -> Section:
     return Section(
         "What a planner's model is shown",
         tuple(
-            Row(
-                name=f"{title} {files:,} files",
-                value=taken[case].median,
-                unit="s",
-                aim=Aim(extra=aim),
-                noise=taken[case].noise,
-            )
+            timed(f"{title} {files:,} files", taken[case], aim=Aim(extra=aim), unit="s")
             for case, title, aim in rows
         ),
     )

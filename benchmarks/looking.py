@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.measure import interleave, run_child
-from benchmarks.rows import Aim, Row, Section
+from benchmarks.rows import Aim, Row, Section, timed
 from benchmarks.setting import Bench, chain, make_repo, write_orders
 from benchmarks.start import llmch_command
 from factory.orders.stages import AttemptStage
@@ -60,21 +60,17 @@ def measure_looking(bench: Bench) -> Section:
         return run_child(argv, bench.environment).seconds
 
     cases = {name: partial(seconds, argv) for name, argv in commands.items()}
-    for case in cases.values():
-        case()
-    taken = interleave(cases, bench.rounds(9))
+    taken = interleave(cases, bench.rounds(9), warm=True)
     return Section(
         "Looking at a plan and at a run, start included",
         (
             *(
-                Row(
-                    name=f"llmch {name} of {large} orders",
-                    value=taken[f"{name} {large}"].median * 1000,
-                    unit="ms",
-                    floor=taken[f"{name} {small}"].median * 1000,
-                    floor_name=f"of {small} orders",
-                    aim=Aim(extra=_LIMIT_MS),
-                    noise=taken[f"{name} {large}"].noise,
+                timed(
+                    f"llmch {name} of {large} orders",
+                    taken[f"{name} {large}"],
+                    taken[f"{name} {small}"],
+                    f"of {small} orders",
+                    Aim(extra=_LIMIT_MS),
                 )
                 for name in ("status", "graph")
             ),
@@ -108,17 +104,13 @@ def _drift_row(bench: Bench) -> Row:
         "drift": lambda: run_child(look, bench.environment).seconds,
         "start": lambda: run_child(start, bench.environment).seconds,
     }
-    for case in cases.values():
-        case()
-    taken = interleave(cases, bench.rounds(9))
-    return Row(
-        name=f"llmch drift of {size} requirements, the tree as before",
-        value=taken["drift"].median * 1000,
-        unit="ms",
-        floor=taken["start"].median * 1000,
-        floor_name="status of the same repo, which has no run",
-        aim=Aim(factor=1, extra=_DRIFT_LIMIT_MS),
-        noise=taken["drift"].noise,
+    taken = interleave(cases, bench.rounds(9), warm=True)
+    return timed(
+        f"llmch drift of {size} requirements, the tree as before",
+        taken["drift"],
+        taken["start"],
+        "status of the same repo, which has no run",
+        Aim(factor=1, extra=_DRIFT_LIMIT_MS),
     )
 
 

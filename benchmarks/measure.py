@@ -38,10 +38,6 @@ class Samples:
         low, _, high = statistics.quantiles(self.values, n=4)
         return (high - low) / 2 / abs(self.median)
 
-    def times(self, factor: float) -> Samples:
-        """Return the same samples in another unit."""
-        return Samples.of(each * factor for each in self.values)
-
 
 def seconds_of(act: Callable[[], object]) -> float:
     """Return how long `act` takes."""
@@ -57,8 +53,15 @@ def cpu_seconds_of(act: Callable[[], object]) -> float:
     return time.thread_time() - started
 
 
-def interleave(cases: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, Samples]:
-    """Measure every case once per round, so that what disturbs the machine disturbs them all."""
+def interleave(
+    cases: Mapping[str, Callable[[], float]], rounds: int, *, warm: bool = False
+) -> dict[str, Samples]:
+    """Measure every case once per round, so that what disturbs the machine disturbs them all.
+
+    With `warm`, each case runs once before.
+    """
+    for case in cases.values() if warm else ():
+        case()
     taken: dict[str, list[float]] = {name: [] for name in cases}
     for _ in range(rounds):
         for name, case in cases.items():

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from benchmarks.measure import Samples, run_child
-from benchmarks.rows import Aim, Row, Section
+from benchmarks.rows import Aim, Row, Section, timed
 from benchmarks.run_one import IMPORTS, command_seconds
 from benchmarks.setting import Bench, git
 from benchmarks.start import llmch_command
@@ -149,14 +149,13 @@ def measure_one_change(bench: Bench) -> Section:
     done = [runs[-1], *(_run(bench, each) for each in cases[1:])]
     rows = [row for case, each in zip(cases, done, strict=True) for row in _rows(case, each)]
     seconds = Samples.of(each.own_seconds for each in runs)
-    own = Row(
-        name="start to end, without its commands",
-        value=seconds.median,
+    own = timed(
+        "start to end, without its commands",
+        seconds,
+        Samples.of(imports),
+        IMPORTS,
+        _OWN_SECONDS,
         unit="s",
-        floor=Samples.of(imports).median,
-        floor_name=IMPORTS,
-        aim=_OWN_SECONDS,
-        noise=seconds.noise,
     )
     return Section("llmch do: one change", (*rows, own))
 

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import Samples, counting, cpu_seconds_of, seconds_of
-from benchmarks.rows import Aim, Row, Section
+from benchmarks.rows import Aim, Row, Section, timed
 from benchmarks.setting import Bench, git, make_repo, order_document
 from factory.preflight import find_repo
 from llmch.previews.plan_overlaps import compare_plans, plans_of
 from shared.work_order.parse_order import manifest_sha256, order_key, parse_document
 from shared.work_order.work_order import WorkOrder
 
-_MILLISECONDS = 1_000
 _OWN_MS = 100
 _PROCESSES = 8
 
@@ -36,14 +35,8 @@ def measure_open_plans(bench: Bench) -> Section:
     return Section(
         "Open plans, ten orders each",
         (
-            Row(
-                name=f"{name}, without git",
-                value=own.median * _MILLISECONDS,
-                unit="ms",
-                aim=Aim(extra=_OWN_MS),
-                noise=own.noise,
-            ),
-            Row(name=f"{name}, in all", value=whole.median * _MILLISECONDS, unit="ms"),
+            timed(f"{name}, without git", own, aim=Aim(extra=_OWN_MS)),
+            Row(name=f"{name}, in all", value=whole.median * 1000, unit="ms"),
             Row(
                 name="processes for all of them",
                 value=counts.processes,

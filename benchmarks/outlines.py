@@ -14,7 +14,7 @@ import tree_sitter_rust
 import tree_sitter_typescript
 
 from benchmarks.measure import cpu_seconds_of, interleave
-from benchmarks.rows import Aim, Row, Section
+from benchmarks.rows import Aim, Section, timed
 from benchmarks.setting import Bench
 from shared.languages.capabilities import Edits
 from shared.languages.declared.declarations import parse
@@ -55,20 +55,16 @@ def measure_outlines(bench: Bench) -> Section:
         cases[f"floor {outliner.name}"] = partial(
             cpu_seconds_of, partial(_PARSED[outliner.name], code)
         )
-    for case in cases.values():
-        case()
-    taken = interleave(cases, bench.rounds(9))
+    taken = interleave(cases, bench.rounds(9), warm=True)
     return Section(
         "Outlines: 200 KB of code in one file",
         tuple(
-            Row(
-                name=outliner.name,
-                value=taken[outliner.name].median * 1000,
-                unit="ms",
-                floor=taken[f"floor {outliner.name}"].median * 1000,
-                floor_name="its syntax tree read",
-                aim=Aim(_LIMIT),
-                noise=taken[outliner.name].noise,
+            timed(
+                outliner.name,
+                taken[outliner.name],
+                taken[f"floor {outliner.name}"],
+                "its syntax tree read",
+                Aim(_LIMIT),
                 notes="processor time",
             )
             for outliner in _OUTLINERS

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import counting, cpu_seconds_of, interleave, run_child, seconds_of
-from benchmarks.rows import Aim, Row, Section
+from benchmarks.rows import Aim, Row, Section, timed
 from benchmarks.setting import Bench, order_document, plan_document
 from factory.run.reproduce import DryRunner
 from llmch.ci.issue_calls import issue_document, parse_issue, read_document
@@ -74,14 +74,12 @@ def _issue(bench: Bench) -> Row:
     }
     read()
     taken = interleave(cases, bench.rounds(11))
-    return Row(
-        name="an issue of 65,536 letters becomes a specification",
-        value=taken["issue"].median * 1000,
-        unit="ms",
-        floor=taken["floor"].median * 1000,
-        floor_name="its JSON is read",
-        aim=Aim(factor=1, extra=_ISSUE_MS),
-        noise=taken["issue"].noise,
+    return timed(
+        "an issue of 65,536 letters becomes a specification",
+        taken["issue"],
+        taken["floor"],
+        "its JSON is read",
+        Aim(factor=1, extra=_ISSUE_MS),
     )
 
 
@@ -94,17 +92,13 @@ def _plan(bench: Bench) -> list[Row]:
     for size, text in texts.items():
         cases[f"plan {size}"] = partial(seconds_of, partial(_compile, bench, spec, text))
         cases[f"floor {size}"] = partial(seconds_of, partial(_write_plainly, bench, size))
-    for case in cases.values():
-        case()
-    taken = interleave(cases, bench.rounds(11))
+    taken = interleave(cases, bench.rounds(11), warm=True)
     rows = [
-        Row(
-            name=f"plan of {size} orders",
-            value=taken[f"plan {size}"].median * 1000,
-            unit="ms",
-            floor=taken[f"floor {size}"].median * 1000,
-            floor_name="its files written, one sync",
-            noise=taken[f"plan {size}"].noise,
+        timed(
+            f"plan of {size} orders",
+            taken[f"plan {size}"],
+            taken[f"floor {size}"],
+            "its files written, one sync",
             notes=f"{_syncs(bench, spec, text)} syncs",
         )
         for size, text in texts.items()
@@ -142,21 +136,11 @@ def _in_stages(bench: Bench) -> list[Row]:
         "revised": partial(_timed, bench, spec, StagedModel(plan, partial(_piped, plan))),
         "whole": partial(_timed, bench, spec, StagedModel(plan), staged=False),
     }
-    for case in cases.values():
-        case()
-    taken = interleave(cases, bench.rounds(5))
+    taken = interleave(cases, bench.rounds(5), warm=True)
 
     def row(name: str, case: str, floor: str, floor_name: str, aim: Aim) -> Row:
-        return Row(
-            name=name,
-            value=taken[case].median * 1000,
-            unit="ms",
-            floor=taken[floor].median * 1000,
-            floor_name=floor_name,
-            aim=aim,
-            noise=taken[case].noise,
-            notes=f"{1 + -(-orders // ORDERS_A_CALL)} calls",
-        )
+        calls = f"{1 + -(-orders // ORDERS_A_CALL)} calls"
+        return timed(name, taken[case], taken[floor], floor_name, aim, notes=calls)
 
     name = f"plan of {orders} orders in stages"
     in_one, unrevised = "in one reply, types checked", "without a revision"
@@ -184,9 +168,7 @@ def _dry_run(bench: Bench) -> list[Row]:
         "plain": partial(_timed, bench, spec, StagedModel(plan), staged=False),
         "collected": lambda: run_child(collect, bench.environment).seconds,
     }
-    for case in cases.values():
-        case()
-    taken = interleave(cases, bench.rounds(5))
+    taken = interleave(cases, bench.rounds(5), warm=True)
     added = taken["tried"].median - taken["plain"].median
     return [
         Row(
@@ -272,9 +254,7 @@ def _judge(bench: Bench) -> list[Row]:
         cases[f"read {size}"] = partial(cpu_seconds_of, partial(_read, text))
         cases[f"judge {size}"] = partial(cpu_seconds_of, partial(judge, plan))
         cases[f"floor {size}"] = partial(cpu_seconds_of, partial(json.loads, text))
-    for case in cases.values():
-        case()
-    taken = interleave(cases, bench.rounds(15))
+    taken = interleave(cases, bench.rounds(15), warm=True)
     each = {name: samples.median * 1e6 / int(name.split()[1]) for name, samples in taken.items()}
     rows = [
         Row(

@@ -12,7 +12,7 @@ from itertools import count
 from urllib.parse import urlsplit
 
 from benchmarks.measure import interleave
-from benchmarks.rows import Aim, Row, Section
+from benchmarks.rows import Aim, Row, Section, timed
 from benchmarks.setting import Bench
 from shared.events.events import ignore
 from shared.llm.live_client import LiveClient
@@ -37,16 +37,14 @@ def measure_relay(bench: Bench) -> Section:
     stream = response_stream("x" * 2_000, reply)
     with contextlib.ExitStack() as opened:
         rows = [
-            *_rows(bench, opened, "a call of 25 KB", 25_000, Send(reply)),
-            *_rows(bench, opened, "a call of 250 KB", 250_000, Send(reply)),
-            *_rows(bench, opened, "a call of 25 KB with a stream", 25_000, stream),
+            _row(bench, opened, "a call of 25 KB", 25_000, Send(reply)),
+            _row(bench, opened, "a call of 250 KB", 250_000, Send(reply)),
+            _row(bench, opened, "a call of 25 KB with a stream", 25_000, stream),
         ]
     return Section("The relay: a call of an agent", tuple(rows))
 
 
-def _rows(
-    bench: Bench, opened: contextlib.ExitStack, name: str, size: int, act: Act
-) -> tuple[Row, ...]:
+def _row(bench: Bench, opened: contextlib.ExitStack, name: str, size: int, act: Act) -> Row:
     rounds = bench.rounds(80)
     server = opened.enter_context(scripted_server(*[act] * (2 * rounds + 1)))
     folder = bench.folder("relay")
@@ -62,16 +60,12 @@ def _rows(
     }
     cases["relayed"]()  # the SDK is imported at the first call
     taken = interleave(cases, rounds)
-    return (
-        Row(
-            name=f"{name}, through the relay",
-            value=taken["relayed"].median * 1000,
-            unit="ms",
-            floor=taken["direct"].median * 1000,
-            floor_name="of the server itself",
-            aim=Aim(factor=1, extra=5),
-            noise=taken["relayed"].noise,
-        ),
+    return timed(
+        f"{name}, through the relay",
+        taken["relayed"],
+        taken["direct"],
+        "of the server itself",
+        Aim(factor=1, extra=5),
     )
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Literal, TypedDict
+
+from benchmarks.measure import Samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,22 @@ class Row:
         if self.aim is None or self.value is None:
             return None
         return self.value <= self.aim.limit(self.floor)
+
+
+def timed(
+    name: str,
+    taken: Samples,
+    floor: Samples | None = None,
+    floor_name: str = "",
+    aim: Aim | None = None,
+    *,
+    unit: Literal["ms", "s"] = "ms",
+    notes: str = "",
+) -> Row:
+    """Return the row of a time, beside that of a floor."""
+    factor = 1000 if unit == "ms" else 1
+    beside = None if floor is None else floor.median * factor
+    return Row(name, taken.median * factor, unit, beside, floor_name, aim, taken.noise, notes)
 
 
 @dataclass(frozen=True, slots=True)

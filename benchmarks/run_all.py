@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.measure import Counts, Samples, counting, seconds_of
-from benchmarks.rows import Aim, Row, Section
+from benchmarks.rows import Aim, Row, Section, timed
 from benchmarks.setting import (
     Bench,
     chain,
@@ -94,28 +94,20 @@ def _rows(bench: Bench, files: int, aim: Aim) -> list[Row]:
             taken[length] += watches[length].seconds()
             floor[length] += _floor_seconds(bare, length)
     seconds = [
-        Row(
-            name=f"{files:,} files, N = {length}",
-            value=Samples.of(taken[length]).median * 1000,
-            unit="ms",
-            floor=Samples.of(floor[length]).median * 1000,
-            floor_name=_FLOOR,
-            aim=aim,
-            noise=Samples.of(taken[length]).noise,
+        timed(
+            f"{files:,} files, N = {length}",
+            Samples.of(taken[length]),
+            Samples.of(floor[length]),
+            _FLOOR,
+            aim,
         )
         for length in lengths
     ]
     counts = watches[lengths[-1]].per_order()
     return [
         *seconds,
-        Row(
-            f"{files:,} files: processes started",
-            counts.processes,
-            "",
-            aim=_PROCESSES,
-            counted=True,
-        ),
-        Row(f"{files:,} files: waits for the disk", counts.syncs, "", aim=_SYNCS, counted=True),
+        _count(f"{files:,} files: processes started", counts.processes, _PROCESSES),
+        _count(f"{files:,} files: waits for the disk", counts.syncs, _SYNCS),
     ]
 
 
@@ -128,15 +120,7 @@ def _growth(bench: Bench) -> Row:
     repo = make_repo(bench.folder("repo") / "project", _SMALL)
     seconds = _run(bench, repo, 200).seconds()
     early, late = Samples.of(seconds[:50]), Samples.of(seconds[-50:])
-    return Row(
-        name=f"{_SMALL} files, N = 200, the last 50",
-        value=late.median * 1000,
-        unit="ms",
-        floor=early.median * 1000,
-        floor_name="the first 50",
-        aim=_GROWTH,
-        noise=late.noise,
-    )
+    return timed(f"{_SMALL} files, N = 200, the last 50", late, early, "the first 50", _GROWTH)
 
 
 def _run(bench: Bench, repo: Path, length: int) -> _Watch:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import ChildCost, Samples, run_child
-from benchmarks.rows import Aim, Row, Section
+from benchmarks.rows import Aim, Section, timed
 from benchmarks.setting import Bench, chain, make_repo, module_path, write_orders
 from benchmarks.start import llmch_command
 from shared.work_order.parse_order import EMPTY_SHA256
@@ -35,18 +35,15 @@ def measure_run(bench: Bench) -> Section:
             run = _run(bench, order, children)
             own.append(run.seconds - command_seconds(run))
             imports.append(run_child(bench.python("-c", IMPORTS), children))
-    seconds = Samples.of(own)
     return Section(
         "run of one order, start included: commands not counted",
         (
-            Row(
-                name="llmch run, 10 files",
-                value=seconds.median * 1000,
-                unit="ms",
-                floor=Samples.of(each.seconds for each in imports).median * 1000,
-                floor_name=IMPORTS,
-                aim=Aim(factor=1, extra=_OVER_THE_IMPORTS_MS),
-                noise=seconds.noise,
+            timed(
+                "llmch run, 10 files",
+                Samples.of(own),
+                Samples.of(each.seconds for each in imports),
+                IMPORTS,
+                Aim(factor=1, extra=_OVER_THE_IMPORTS_MS),
             ),
         ),
     )

@@ -29,9 +29,7 @@ def measure_sandboxes(bench: Bench) -> Section:
     for backend, sandbox in opened.items():
         if not isinstance(sandbox, str):
             cases[backend] = partial(seconds_of, partial(_run, sandbox, bench))
-    for case in cases.values():
-        case()
-    taken = interleave(cases, bench.rounds(31))
+    taken = interleave(cases, bench.rounds(31), warm=True)
     bare = taken["bare"].median * 1000
     rows = []
     for backend, sandbox in opened.items():

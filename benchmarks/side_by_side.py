@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from benchmarks.measure import Samples, interleave, seconds_of
-from benchmarks.rows import Aim, Row, Section
+from benchmarks.rows import Aim, Row, Section, timed
 from benchmarks.run_all import run_options
 from benchmarks.setting import (
     Bench,
@@ -77,14 +77,13 @@ def _few(bench: Bench, orders: int, latency: float) -> Iterator[Row]:
     taken = interleave(cases, bench.rounds(3))
     alone = taken.pop("alone")
     for name, samples in taken.items():
-        yield Row(
-            name=f"{orders} independent orders, {latency:g} s latency, {name}",
-            value=samples.median,
+        yield timed(
+            f"{orders} independent orders, {latency:g} s latency, {name}",
+            samples,
+            alone,
+            "one of them alone",
+            None if name == "--jobs 1" else Aim(factor=_OVER_CRITICAL_PATH),
             unit="s",
-            floor=alone.median,
-            floor_name="one of them alone",
-            aim=None if name == "--jobs 1" else Aim(factor=_OVER_CRITICAL_PATH),
-            noise=samples.noise,
         )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.measure import interleave, run_child
-from benchmarks.rows import Aim, Row, Section
+from benchmarks.rows import Aim, Row, Section, timed
 from benchmarks.setting import Bench, make_repo, plan_document
 
 _LONGEST_SCRIPT = 1000
@@ -58,14 +58,12 @@ def _help_rows(bench: Bench) -> list[Row]:
     taken = interleave(cases, bench.rounds(25))
     bare = taken.pop("pass")
     return [
-        Row(
-            name=name,
-            value=samples.median * 1000,
-            unit="ms",
-            floor=bare.median * 1000,
-            floor_name="python -c pass",
-            aim=Aim(factor=1.5),
-            noise=samples.noise,
+        timed(
+            name,
+            samples,
+            bare,
+            "python -c pass",
+            Aim(factor=1.5),
             notes=_script_remark(commands[name][0]),
         )
         for name, samples in taken.items()

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.measure import interleave, seconds_of
-from benchmarks.rows import Aim, Row, Section
+from benchmarks.rows import Aim, Row, Section, timed
 from benchmarks.setting import Bench
 from factory.sandbox.detect import open_sandbox
 from factory.sandbox.lent_folders import go_seed, standard_imports
@@ -55,18 +55,9 @@ def _visible(bench: Bench, backend: Backend, toolchains: Toolchains) -> Row:
         "with": partial(seconds_of, partial(_run, bench, with_them, "true")),
         "without": partial(seconds_of, partial(_run, bench, without, "true")),
     }
-    for case in cases.values():
-        case()
-    taken = interleave(cases, bench.rounds(31))
-    return Row(
-        name=name,
-        value=taken["with"].median * 1000,
-        unit="ms",
-        floor=taken["without"].median * 1000,
-        floor_name="it without them",
-        aim=Aim(factor=1, extra=5),
-        noise=taken["with"].noise,
-    )
+    taken = interleave(cases, bench.rounds(31), warm=True)
+    aim = Aim(factor=1, extra=5)
+    return timed(name, taken["with"], taken["without"], "it without them", aim)
 
 
 def _second_attempt(bench: Bench, toolchains: Toolchains, more: str) -> Row:
@@ -169,18 +160,9 @@ def _beside_a_warm_cache(
         "attempt": partial(measured, contained, attempt),
         "warm": partial(measured, bare, warm),
     }
-    for case in cases.values():
-        case()
-    taken = interleave(cases, bench.rounds(7))
-    return Row(
-        name=name,
-        value=taken["attempt"].median,
-        unit="s",
-        floor=taken["warm"].median,
-        floor_name="it on a warm cache",
-        aim=Aim(factor=1.5),
-        noise=taken["attempt"].noise,
-    )
+    taken = interleave(cases, bench.rounds(7), warm=True)
+    aim = Aim(factor=1.5)
+    return timed(name, taken["attempt"], taken["warm"], "it on a warm cache", aim, unit="s")
 
 
 def _write(folder: Path, number: int, more: str) -> None:

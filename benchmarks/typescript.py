@@ -6,13 +6,12 @@ import itertools
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 from unittest import mock
 
-from benchmarks.measure import Samples, cpu_seconds_of, interleave, run_child, seconds_of
-from benchmarks.rows import Aim, Row, Section
+from benchmarks.measure import cpu_seconds_of, interleave, run_child, seconds_of
+from benchmarks.rows import Aim, Row, Section, timed
 from benchmarks.setting import Bench
 from factory.workbench.judging_tools import SandboxRunner
 from planner.plan.parse_plan import parse_plan
@@ -42,7 +41,7 @@ def measure_typescript(bench: Bench) -> Section:
 
 def _judging(bench: Bench) -> Iterator[Row]:
     what = f"{_ORDERS * _TESTS} test files in {_ORDERS} views"
-    with _fetched():
+    with mock.patch.dict(os.environ, {"LLMCH_TOOLS": str(FETCHED)}):
         program = installed_program(TSC)
         if program is None:
             note = "needs `llmch doctor --fetch tsc`"
@@ -58,26 +57,9 @@ def _judging(bench: Bench) -> Iterator[Row]:
                 "warm": lambda: seconds_of(lambda: _judge(next(seeds), warm)),
             }
             taken = interleave(cases, bench.rounds(7))
-    yield _row(f"{what}, all new", taken["cold"], _COLD_MS, taken["bare"])
-    yield _row(f"{what}, warm", taken["warm"], _WARM_MS, taken["bare"])
-
-
-def _row(name: str, taken: Samples, aim: float, floor: Samples) -> Row:
-    return Row(
-        name=name,
-        value=taken.median * 1000,
-        unit="ms",
-        floor=floor.median * 1000,
-        floor_name="bare tsc, last view",
-        aim=Aim(extra=aim),
-        noise=taken.noise,
-    )
-
-
-@contextmanager
-def _fetched() -> Iterator[None]:
-    with mock.patch.dict(os.environ, {"LLMCH_TOOLS": str(FETCHED)}):
-        yield
+    floor_name = "bare tsc, last view"
+    for name, case, most in (("all new", "cold", _COLD_MS), ("warm", "warm", _WARM_MS)):
+        yield timed(f"{what}, {name}", taken[case], taken["bare"], floor_name, Aim(extra=most))
 
 
 def _judge_anew(seed: int) -> None:
@@ -179,14 +161,12 @@ def _outlines(bench: Bench) -> Row:
         ),
     }
     taken = interleave(cases, bench.rounds(3))
-    return Row(
-        name=f"what a model is shown of {_FILES} files of 190 lines",
-        value=taken["hints"].median * 1000,
-        unit="ms",
-        floor=taken["all"].median * 1000,
-        floor_name="outlines of all",
-        aim=Aim(extra=_OUTLINES_MS),
-        noise=taken["hints"].noise,
+    return timed(
+        f"what a model is shown of {_FILES} files of 190 lines",
+        taken["hints"],
+        taken["all"],
+        "outlines of all",
+        Aim(extra=_OUTLINES_MS),
         notes="processor time",
     )
 

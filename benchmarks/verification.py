@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from benchmarks.measure import cpu_seconds_of, interleave
-from benchmarks.rows import Aim, Row, Section
+from benchmarks.rows import Aim, Section, timed
 from benchmarks.setting import FILES_PER_FOLDER, Bench
 from shared.files.text_sources import RepoSources
 from shared.projects.build_tools import Ground, find_verification
@@ -33,14 +33,12 @@ def measure_verification(bench: Bench) -> Section:
         "sorted": lambda: cpu_seconds_of(lambda: sorted(frozenset(paths))),
     }
     taken = interleave(cases, bench.rounds(15))
-    row = Row(
-        name=f"{_FILES:,} files, five languages",
-        value=taken["found"].median * 1000,
-        unit="ms",
-        floor=taken["sorted"].median * 1000,
-        floor_name="paths sorted",
-        aim=Aim(extra=_LIMIT_MS),
-        noise=taken["found"].noise,
+    row = timed(
+        f"{_FILES:,} files, five languages",
+        taken["found"],
+        taken["sorted"],
+        "paths sorted",
+        Aim(extra=_LIMIT_MS),
     )
     return Section("How a repo verifies itself: found out", (row,))
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
-import time
 from collections.abc import Callable
 from functools import partial
 from urllib.parse import urlsplit
 
-from benchmarks.measure import interleave
-from benchmarks.rows import Aim, Row, Section
+from benchmarks.measure import cpu_seconds_of, interleave
+from benchmarks.rows import Aim, Row, Section, timed
 from benchmarks.setting import Bench
 from shared.events.events import Event
 from shared.llm.live_client import LiveClient
@@ -57,26 +56,19 @@ def _row(bench: Bench, opened: contextlib.ExitStack, name: str) -> Row:
     netloc = urlsplit(server.base_url).netloc
     taken = interleave(
         {
-            "ours": lambda: _timed(partial(client.complete, request)),
-            "by hand": lambda: _timed(partial(_by_hand, netloc, asked.path, body)),
+            # The server has threads of its own, and the machine other work.
+            "ours": partial(cpu_seconds_of, partial(client.complete, request)),
+            "by hand": partial(cpu_seconds_of, partial(_by_hand, netloc, asked.path, body)),
         },
         rounds,
     )
-    return Row(
-        name=f"a call of 25 KB by {name}, its reply in 50 pieces: own time",
-        value=taken["ours"].median * 1000,
-        unit="ms",
-        floor=taken["by hand"].median * 1000,
-        floor_name="by hand",
-        aim=Aim(factor=1, extra=5),
-        noise=taken["ours"].noise,
+    return timed(
+        f"a call of 25 KB by {name}, its reply in 50 pieces: own time",
+        taken["ours"],
+        taken["by hand"],
+        "by hand",
+        Aim(factor=1, extra=5),
     )
-
-
-def _timed(call: Callable[[], object]) -> float:
-    begun = time.thread_time()  # the server has threads of its own, and the machine other work
-    call()
-    return time.thread_time() - begun
 
 
 def _by_hand(netloc: str, path: str, body: str) -> None:

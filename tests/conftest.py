@@ -168,3 +168,11 @@ def repo(template_repo: Path, tmp_path: Path) -> Path:
 def factory(repo: Path, tmp_path: Path) -> Factory:
     """Runs orders on `repo` with a scripted model, everything else real."""
     return Factory(repo, tmp_path)
+
+
+@pytest.fixture
+def remote(factory: Factory) -> Path:
+    """An empty remote of the repo that orders run on, called `origin`."""
+    git(factory.scratch, "init", "--quiet", "--bare", "remote")
+    git(factory.repo, "remote", "add", "origin", str(factory.scratch / "remote"))
+    return factory.scratch / "remote"

@@ -39,6 +39,11 @@ class Rate:
         scale = 1 + z2 / self.n
         return max(0.0, (centre - reach) / scale), min(1.0, (centre + reach) / scale)
 
+    def render(self) -> str:
+        """Return the count with the interval, as tables show it."""
+        low, high = self.interval
+        return f"{self.passed} ({low:.0%} to {high:.0%})"
+
 
 @dataclass(frozen=True, slots=True)
 class Row:

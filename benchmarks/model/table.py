@@ -41,19 +41,14 @@ def _table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 def _asked(row: Row) -> tuple[str, ...]:
     first = row.within[0]
-    known = (row.model, row.kind, row.variant, str(first.n), _rate(first))
+    known = (row.model, row.kind, row.variant, str(first.n), first.render())
     return (*known, _tokens(row), _failures(row))
 
 
 def _run(row: Row) -> tuple[str, ...]:
     rates = row.within[:ATTEMPTS]
-    known = (row.model, row.kind, row.variant, str(rates[0].n), *map(_rate, rates))
+    known = (row.model, row.kind, row.variant, str(rates[0].n), *map(Rate.render, rates))
     return (*known, _tokens(row), str(row.calls), str(row.repeated), _failures(row))
-
-
-def _rate(rate: Rate) -> str:
-    low, high = rate.interval
-    return f"{rate.passed} ({low:.0%} to {high:.0%})"
 
 
 def _tokens(row: Row) -> str:

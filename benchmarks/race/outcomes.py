@@ -84,12 +84,13 @@ def _table(by_tool: Mapping[str, Sequence[Outcome]]) -> Iterator[str]:
         solved = Rate(sum(each.solved for each in rows), n)
         wrong = Rate(sum(each.is_wrong_claim for each in rows), n)
         pairs = [(each.solved, plain[each.task]) for each in rows if each.task in plain]
-        it, other = (sum(a and not b for a, b in each) for each in (pairs, _swapped(pairs)))
+        it = sum(solved_it and not alone for solved_it, alone in pairs)
+        other = sum(alone and not solved_it for solved_it, alone in pairs)
         cells = (
             tool,
             str(n),
-            _rate(solved),
-            _rate(wrong),
+            solved.render(),
+            wrong.render(),
             str(sum(bool(each.beside) for each in rows)),
             f"{sum(each.calls for each in rows) / n:.1f}",
             f"{sum(each.input_tokens for each in rows) // n:,}, "
@@ -99,15 +100,6 @@ def _table(by_tool: Mapping[str, Sequence[Outcome]]) -> Iterator[str]:
             "" if tool == "plain" else f"{sign_test(it, other):.2f}",
         )
         yield f"| {' | '.join(cells)} |\n"
-
-
-def _swapped(pairs: Sequence[tuple[bool, bool]]) -> list[tuple[bool, bool]]:
-    return [(b, a) for a, b in pairs]
-
-
-def _rate(rate: Rate) -> str:
-    low, high = rate.interval
-    return f"{rate.passed} ({low:.0%} to {high:.0%})"
 
 
 def sign_test(one: int, other: int) -> float:

@@ -185,7 +185,7 @@ def _free_bytes(folder: Path) -> int:
 
 
 def _stay(done: Ended, ended: str, minutes: float) -> Stay:
-    output = f"{done.stdout.text}\n{done.stderr.text}".strip()
+    output = done.output.strip()
     seconds = done.duration_seconds
     not_started = ""
     match done.cause:

@@ -6,7 +6,6 @@ person's commit has one for each order that it was accepted for.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -28,6 +27,7 @@ from factory.statement.statement import (
     read_envelopes,
 )
 from shared.errors import InvalidInput
+from shared.events.run_record import is_run_id
 from shared.files.strict_documents import MAX_DOCUMENT_BYTES
 from shared.files.text_sources import read_regular_file
 from shared.git import refs
@@ -36,8 +36,6 @@ from shared.git.commits import CommitObject
 from shared.llm.replayed_replies import reply_texts
 from shared.work_order.plan_folder import MANIFEST_NAME
 from shared.work_order.work_order import WorkOrder
-
-_RUN_ID = re.compile("[0-9A-HJKMNP-TV-Z]{26}")  # a ULID
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +130,7 @@ class AuditEvidence:
             yield from sorted(folder.rglob("raw_llm_response*.txt"))
 
     def _folder_of(self, run_id: str) -> Path | None:
-        if not _RUN_ID.fullmatch(run_id):
+        if not is_run_id(run_id):
             return None
         return next((each for at in self.places if (each := at / run_id).is_dir()), None)
 

@@ -9,14 +9,19 @@ the one that the commit names; nothing else of it is.
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from factory.orders.order_commit import NOTES_REF, ORDER_TRAILER, OrderIdentity, landed_orders
+from factory.orders.order_commit import (
+    NOTES_REF,
+    ORDER_TRAILER,
+    OrderIdentity,
+    demands_in,
+    landed_orders,
+)
 from factory.preflight import RepoPlace
 from factory.record.runs_on_record import places_of_runs, read_run_document
 from factory.statement.statement import Statement, parse_bundle, read_envelopes
@@ -30,7 +35,6 @@ from shared.work_order.work_order import WorkOrder
 
 _MOST_COMMITS: Final = 20_000  # that the target branch lacks, newest first
 _MOST_RECORDS: Final = 400  # of runs, newest first
-_DEMAND: Final = re.compile(r"^requirement ([A-Za-z0-9][A-Za-z0-9._-]{0,63}): ?(.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +252,7 @@ class _Stated:
         requirements: dict[str, dict[str, str]] = {}
         for commit, text in commits.notes(git, NOTES_REF, wanted.keys()).items() if wanted else ():
             said = requirements.setdefault(wanted[commit], {})
-            said.update(_DEMAND.findall(text))
+            said.update(demands_in(text))
         return cls(orders, requirements, lineages)
 
 

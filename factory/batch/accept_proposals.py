@@ -23,12 +23,12 @@ from factory.batch.given_proposals import Proposals
 from factory.judging.contract import warm_tools
 from factory.judging.proof import KnownCommits
 from factory.orders.documents import AttemptRecord, RunSummary
-from factory.orders.order_commit import NOTES_REF, default_branch, identities, landed_orders, slug
+from factory.orders.order_commit import NOTES_REF, default_branch, landed_orders, slug
 from factory.orders.read_orders import LoadedOrder, read_workdir
 from factory.orders.task import Given, Onto, Origin, RunOptions
 from factory.preflight import RepoPlace, find_repo, name_paths, refuse_symbolic
 from factory.record.journal import open_journal
-from factory.record.landed import landed_commits, plan_branch
+from factory.record.landed import commits_named, landed_commits, plan_branch
 from factory.record.summary import Circumstances, public_json, summarise_order
 from factory.run.baseline import Baseline
 from factory.run.execution import Execution
@@ -127,10 +127,7 @@ def _landed(
     missing = [each for each in orders if each.order.id not in found]
     if missing and (noted := commits.noted(git, NOTES_REF)):
         named = landed_orders((each.id, each.message) for each in commits.log_of(git, noted))
-        for each in missing:
-            known = (named[one] for one in identities(each.order, each.plan) if one in named)
-            if commit := next(known, ""):
-                found[each.order.id] = commit
+        found |= commits_named(missing, named)
     return found
 
 

@@ -253,12 +253,6 @@ class Signals(Protocol):
         """Note that `again` is judged again, because of the earlier order `because`."""
 
 
-@dataclass(frozen=True, slots=True)
-class _RunningStep:
-    assignment: Assignment
-    future: Future[OrderProgress]
-
-
 class OrderDriver:
     """Drive the orders of a run, at most `jobs` steps at a time; judging does not count asking.
 
@@ -273,7 +267,7 @@ class OrderDriver:
         self._worker = worker
         self._jobs = jobs
         self._signals = signals
-        self._running: dict[int, _RunningStep] = {}
+        self._running: dict[int, Assignment] = {}
         self._unjudged: dict[int, OrderProgress] = {}
         """The first proposal of each order. An order that is dropped goes back to it."""
         self._drops: Counter[int] = Counter()
@@ -314,7 +308,7 @@ class OrderDriver:
 
     def _has_room(self, *, judging: bool) -> bool:
         if judging and self._jobs > 1:  # with one job, a step ends before the next begins
-            judged = sum(bool(each.assignment.parent) for each in self._running.values())
+            judged = sum(bool(each.parent) for each in self._running.values())
             return judged < self._jobs
         return len(self._running) < self._jobs
 
@@ -343,17 +337,15 @@ class OrderDriver:
 
         made, drops = self.progress.get(position), self._drops[position]
         assignment = Assignment(self.tasks[position], made, parent, announce, drops)
-        self._running[position] = _RunningStep(assignment, Future())
-        future = self._worker.submit(assignment)
-        self._running[position] = _RunningStep(assignment, future)
-        future.add_done_callback(done)
+        self._running[position] = assignment
+        self._worker.submit(assignment).add_done_callback(done)
 
     def hear(self) -> None:
         """Wait until something happens, take note of it, and drop what it derailed."""
         wait: float | None = None
         for each in self._running.values():
-            if each.assignment.dropped.is_set():
-                self._worker.drop(each.assignment)
+            if each.dropped.is_set():
+                self._worker.drop(each)
                 wait = _LOOK_EVERY_SECONDS
         assert self._running or not self._happened.empty(), "nothing runs, so nothing can happen"
         with contextlib.suppress(Empty):
@@ -421,5 +413,5 @@ class OrderDriver:
             self._schedule.states[position] = OrderState.PROPOSED
             self.progress[position] = self._unjudged[position]
             if position in self._running:
-                self._worker.drop(self._running[position].assignment)
+                self._worker.drop(self._running[position])
             self._signals.dropped(position, because, self._unjudged[position])

@@ -108,13 +108,15 @@ class OrderGraph:
                 found[earlier].add(later)
         return tuple(frozenset(each) for each in found)
 
-    def all_needs(self, position: int) -> frozenset[int]:
-        """Return every order that must be there before this one, however indirectly."""
-        return _reached(position, self.needs)
-
     def all_dependents(self, position: int) -> frozenset[int]:
         """Return every later order that needs this one, however indirectly."""
-        return _reached(position, self.blocks)
+        found: set[int] = set()
+        to_follow = [position]
+        while to_follow:
+            new = self.blocks[to_follow.pop()] - found
+            found |= new
+            to_follow.extend(new)
+        return frozenset(found)
 
     @cached_property
     def critical_path(self) -> tuple[int, ...]:
@@ -133,16 +135,6 @@ class OrderGraph:
             path.append(step)
             step = before[step]
         return tuple(reversed(path))
-
-
-def _reached(position: int, edges: Sequence[frozenset[int]]) -> frozenset[int]:
-    found: set[int] = set()
-    to_follow = [position]
-    while to_follow:
-        new = edges[to_follow.pop()] - found
-        found |= new
-        to_follow.extend(new)
-    return frozenset(found)
 
 
 def derive_graph(orders: Sequence[WorkOrder]) -> OrderGraph:

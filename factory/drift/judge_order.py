@@ -60,10 +60,10 @@ class OrderJudge:
 
     def judge(self) -> OrderAtRev | None:
         """Return the state; `None` where later orders of the plan gave up all that it asserts."""
-        changed = tuple(self._changes())
+        changed = self.changes()
         placed = self._as_placed(self.commit, self.expected.tests) if changed else {}
         found = {each: self._run(self.commit, each, placed) for each in self.commands}
-        failed = [each for each in found.values() if not each.ok and not self._is_of_others(each)]
+        failed = [each for each in found.values() if not each.ok and not self.is_of_others(each)]
         given_up = [each for each in failed if self._is_given_up(each.command)]
         failed = [each for each in failed if each not in given_up]
         if given_up and len(given_up) == len(found):
@@ -132,16 +132,13 @@ class OrderJudge:
         """Return the tests as the plan placed them, where the commit has others."""
         return self._as_placed(self.commit, self.expected.tests) if self.changes() else {}
 
-    def is_of_others(self, found: CommandAtRev) -> bool:
-        return self._is_of_others(found)
-
     def _run(self, commit: str, command: str, overlay: Overlay) -> CommandAtRev:
         return self.runs.run(commit, self.order, command, overlay)
 
     def _passes(self, commit: str, command: str, overlay: Overlay) -> bool:
         """Return whether a command that should fail passes, as far as the order's tests go."""
         found = self.runs.run(commit, self.order, command, overlay, again=False)
-        return found.ok or self._is_of_others(found)
+        return found.ok or self.is_of_others(found)
 
     # The tests
 
@@ -180,7 +177,7 @@ class OrderJudge:
             return None
         return texts[test.path].encode()
 
-    def _is_of_others(self, found: CommandAtRev) -> bool:
+    def is_of_others(self, found: CommandAtRev) -> bool:
         """Return whether all that failed are tests that are not the order's, by their names."""
         own = {name for test in self.expected.tests for name in tests_named(test.pieces)}
         if not (own and found.all_named and all(map(_HAS_TEST_NAME.search, found.failed))):

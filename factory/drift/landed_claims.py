@@ -18,6 +18,7 @@ from factory.orders.order_commit import (
     NOTES_REF,
     ORDER_TRAILER,
     OrderIdentity,
+    demands_in,
     identify,
     landed_orders,
 )
@@ -27,7 +28,6 @@ from shared.git import commits, refs, repos
 from shared.git.client import Git
 from shared.work_order.work_order import MAX_ORDERS, AcceptanceFile, WorkOrder
 
-_DEMAND: Final = re.compile(r"^requirement ([A-Za-z0-9][A-Za-z0-9._-]{0,63}): ?(.*)$", re.MULTILINE)
 _MORE_DEMANDS: Final = re.compile(r"^requirements: \d+ more$", re.MULTILINE)
 _SHOWN: Final = 5
 _LISTED: Final = 20
@@ -95,12 +95,6 @@ class ExpectedOrder:
     @property
     def order(self) -> WorkOrder:
         return self.landed.order
-
-    @property
-    def is_replaced(self) -> bool:
-        """Return whether a later order wrote a test of this one again."""
-        own = {(each.path, each.text) for each in self.order.acceptance_files}
-        return any((test.path, each.text) not in own for test in self.tests for each in test.pieces)
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,8 +297,7 @@ class _History:
     def demands_on(self, commit: str) -> tuple[Mapping[str, str], bool]:
         """Return the requirements in the note on a commit, and whether these are all it covers."""
         note = self.notes.get(commit, "")
-        found = {match[1]: match[2] for match in _DEMAND.finditer(note)}
-        return found, bool(note) and _MORE_DEMANDS.search(note) is None
+        return demands_in(note), bool(note) and _MORE_DEMANDS.search(note) is None
 
     def holds_nothing(self, found: Sequence[OrderOnBranch]) -> bool:
         """Return whether the whole history is here, and no commit of it names an order."""

@@ -148,7 +148,7 @@ class CommandRuns:
         return self._read(command, ended, bench, commit), read
 
     def _read(self, command: str, ended: Ended, bench: Workbench, commit: str) -> CommandAtRev:
-        tests, output = tests_of(ended), f"{ended.stdout.text}\n{ended.stderr.text}"
+        tests, output = tests_of(ended), ended.output
         nothing = why_nothing_is_proven(command, tests)
         if not (ended.ok or nothing):
             nothing = RedCheck.of(ended, bench.workspace.files).nothing

@@ -10,7 +10,7 @@ import contextlib
 import importlib.util
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, LiteralString, TypeAlias, TypeVar
 
@@ -59,6 +59,28 @@ class Database:
                 if time.monotonic() >= until:
                     raise
             time.sleep(_AGAIN_AFTER_SECONDS)
+
+    def change(
+        self, statement: LiteralString, values: Sequence[object], *, patience_seconds: float = 0.0
+    ) -> int:
+        """Run one statement as `run` does, and return how many rows it changed."""
+        return self.run(
+            lambda cursor: cursor.execute(statement, values).rowcount,
+            patience_seconds=patience_seconds,
+        )
+
+    def rows(
+        self,
+        statement: LiteralString,
+        values: Sequence[object] = (),
+        *,
+        patience_seconds: float = 0.0,
+    ) -> Sequence[tuple[Any, ...]]:
+        """Run one statement as `run` does, and return the rows that it finds."""
+        return self.run(
+            lambda cursor: cursor.execute(statement, values).fetchall(),
+            patience_seconds=patience_seconds,
+        )
 
     @contextlib.contextmanager
     def session(self) -> Iterator[Cursor]:

@@ -16,15 +16,14 @@ from factory.fleet.database import ENGINE_SCHEMA
 from factory.fleet.job_queue import (
     APPLICATION,
     CONNECTIONS,
+    ENGINE_VERSION,
     ORDERS,
     PACE,
     PLANS,
     WORKFLOW,
     errors_in_words,
     text_of,
-    version_of,
 )
-from factory.fleet.wire import PROTOCOL
 from shared.settings.setting_values import DatabaseUrl
 
 _REST_AFTER_SECONDS: Final = 30.0
@@ -125,7 +124,7 @@ class JobClaimer:
                     "name": APPLICATION,
                     "system_database_url": text_of(url),
                     "dbos_system_schema": ENGINE_SCHEMA,
-                    "application_version": version_of(PROTOCOL),
+                    "application_version": ENGINE_VERSION,
                     "executor_id": worker,
                     "serializer": DBOSPortableJSONSerializer(),
                     "run_migrations": False,

@@ -57,9 +57,8 @@ class PickleRefused(Exception):
     """Say that a row of the queue is a pickle, which is never read."""
 
 
-def version_of(protocol: int) -> str:
-    """Return the mark by which the engine keeps apart the jobs of different protocols."""
-    return f"llmch-{protocol}"
+ENGINE_VERSION: Final = f"llmch-{PROTOCOL}"
+"""The mark by which the engine keeps apart the jobs of different protocols."""
 
 
 def open_client(url: DatabaseUrl) -> DBOSClient:
@@ -211,7 +210,7 @@ class Queue:
                     "workflow_name": WORKFLOW,
                     "queue_name": PLANS if job.kind is Kind.COORDINATE else ORDERS,
                     "workflow_id": job.id,
-                    "app_version": version_of(PROTOCOL),
+                    "app_version": ENGINE_VERSION,
                     "priority": job.priority,
                     "queue_partition_key": job.turn or job.plan,
                     "serialization_type": WorkflowSerializationFormat.PORTABLE,

@@ -104,55 +104,43 @@ class Lease:
 
     def beat(self) -> bool:
         """Report that the worker lives; return False if it was declared dead."""
-
-        def renew(cursor: Cursor) -> bool:
-            cursor.execute(
-                "UPDATE llmch.workers SET seen = now() "
-                "WHERE id = %s AND host = %s AND pid = %s AND dead IS NULL",
-                (self.worker, socket.gethostname(), os.getpid()),
-            )
-            return cursor.rowcount == 1
-
-        return self._database.run(renew)
+        renewed = self._database.change(
+            "UPDATE llmch.workers SET seen = now() "
+            "WHERE id = %s AND host = %s AND pid = %s AND dead IS NULL",
+            (self.worker, socket.gethostname(), os.getpid()),
+        )
+        return renewed == 1
 
     def replace(self, runs: Sequence[str], submission: str) -> None:
         """Declare dead whoever ran the same work before: these runs, and those of `submission`."""
-        self._database.run(
-            lambda cursor: cursor.execute(
-                "UPDATE llmch.workers SET dead = now(), cause = 'another process has its work' "
-                "WHERE dead IS NULL AND slots = 0 AND id <> %s "
-                "AND (id = ANY(%s) OR (submission = %s AND submission <> ''))",
-                (self.worker, [runner_of(each) for each in runs], submission),
-            )
+        self._database.change(
+            "UPDATE llmch.workers SET dead = now(), cause = 'another process has its work' "
+            "WHERE dead IS NULL AND slots = 0 AND id <> %s "
+            "AND (id = ANY(%s) OR (submission = %s AND submission <> ''))",
+            (self.worker, [runner_of(each) for each in runs], submission),
         )
 
     def leave(self) -> None:
         """Report that the worker ends by itself: the jobs that it claimed are free at once."""
-        self._database.run(
-            lambda cursor: cursor.execute(
-                "UPDATE llmch.workers SET dead = now(), cause = %s WHERE id = %s AND dead IS NULL",
-                (LEFT, self.worker),
-            )
+        self._database.change(
+            "UPDATE llmch.workers SET dead = now(), cause = %s WHERE id = %s AND dead IS NULL",
+            (LEFT, self.worker),
         )
 
 
 def mark_cleared(database: Database, worker: str) -> None:
     """Record that nothing is left of one that died."""
-    database.run(
-        lambda cursor: cursor.execute(
-            "UPDATE llmch.workers SET cause = %s WHERE id = %s AND dead IS NOT NULL", (LEFT, worker)
-        )
+    database.change(
+        "UPDATE llmch.workers SET cause = %s WHERE id = %s AND dead IS NOT NULL", (LEFT, worker)
     )
 
 
 def forget_workers(database: Database, seconds: float) -> None:
     """Delete those that left so long ago, and those that died and of which nothing is left."""
-    database.run(
-        lambda cursor: cursor.execute(
-            "DELETE FROM llmch.workers "
-            "WHERE dead < now() - make_interval(secs => %s) AND (cause = %s OR slots > 0)",
-            (seconds, LEFT),
-        )
+    database.change(
+        "DELETE FROM llmch.workers "
+        "WHERE dead < now() - make_interval(secs => %s) AND (cause = %s OR slots > 0)",
+        (seconds, LEFT),
     )
 
 
@@ -168,18 +156,14 @@ def run_of(worker: str) -> str:
 
 def workers_seen(database: Database) -> Sequence[WorkerSeen]:
     """Return all that ever were, also processes of runs; the living first, then the latest."""
-
-    def read(cursor: Cursor) -> Sequence[WorkerSeen]:
-        rows = cursor.execute(
-            "SELECT id, host, pid, slots, protocol, llmch_version, "
-            "extract(epoch FROM now() - seen)::float8, "
-            "now() - seen > make_interval(secs => lease_seconds), "
-            "CASE WHEN dead IS NULL THEN '' ELSE cause END "
-            "FROM llmch.workers ORDER BY dead IS NOT NULL, started DESC, id"
-        ).fetchall()
-        return [WorkerSeen(*row) for row in rows]
-
-    return database.run(read)
+    rows = database.rows(
+        "SELECT id, host, pid, slots, protocol, llmch_version, "
+        "extract(epoch FROM now() - seen)::float8, "
+        "now() - seen > make_interval(secs => lease_seconds), "
+        "CASE WHEN dead IS NULL THEN '' ELSE cause END "
+        "FROM llmch.workers ORDER BY dead IS NOT NULL, started DESC, id"
+    )
+    return [WorkerSeen(*row) for row in rows]
 
 
 # A job that brought down so many workers is not given to another one.
@@ -253,23 +237,15 @@ def _takeovers(cursor: Cursor, job: JobStanding) -> int:
 
 def died_with(database: Database, job: str) -> Sequence[str]:
     """Return the workers that died while they had this job, the first one first."""
-    return database.run(
-        lambda cursor: [
-            str(worker)
-            for (worker,) in cursor.execute(
-                "SELECT worker FROM llmch.takeovers WHERE job = %s ORDER BY taken, worker", (job,)
-            ).fetchall()
-        ]
+    rows = database.rows(
+        "SELECT worker FROM llmch.takeovers WHERE job = %s ORDER BY taken, worker", (job,)
     )
+    return [str(worker) for (worker,) in rows]
 
 
 def forget_takeovers(database: Database, jobs: Sequence[str]) -> None:
     """Delete what is on record about the takeovers of jobs that are over."""
-    database.run(
-        lambda cursor: cursor.execute(
-            "DELETE FROM llmch.takeovers WHERE job = ANY(%s)", (list(jobs),)
-        )
-    )
+    database.change("DELETE FROM llmch.takeovers WHERE job = ANY(%s)", (list(jobs),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,18 +322,14 @@ class LiveEvents:
         if not waiting:
             return
         numbers, texts = [number for number, _ in waiting], [text for _, text in waiting]
-
-        def insert(cursor: Cursor) -> None:
-            cursor.execute(
-                "INSERT INTO llmch.events (run, job, worker, number, event) "
-                "SELECT %s, %s, %s, number, event FROM unnest(%s::integer[], %s::text[]) "
-                "AS given (number, event) WHERE NOT EXISTS "
-                "(SELECT FROM llmch.workers WHERE id = %s AND dead IS NOT NULL) "
-                "ON CONFLICT DO NOTHING",
-                (self.run, self.job, self.worker, numbers, texts, runner_of(self.run)),
-            )
-
-        self.database.run(insert)
+        self.database.change(
+            "INSERT INTO llmch.events (run, job, worker, number, event) "
+            "SELECT %s, %s, %s, number, event FROM unnest(%s::integer[], %s::text[]) "
+            "AS given (number, event) WHERE NOT EXISTS "
+            "(SELECT FROM llmch.workers WHERE id = %s AND dead IS NOT NULL) "
+            "ON CONFLICT DO NOTHING",
+            (self.run, self.job, self.worker, numbers, texts, runner_of(self.run)),
+        )
         with self._lock:
             del self._waiting[: len(waiting)]
 
@@ -378,25 +350,19 @@ def events_after(database: Database, last: Mapping[str, int]) -> Sequence[EventS
     No more than a thousand are returned at a time. The ids of a job rise as its events become
     visible; those of different jobs need not.
     """
-
-    def read(cursor: Cursor) -> Sequence[EventSeen]:
-        rows = cursor.execute(
-            "SELECT e.id, e.job, e.worker, e.event FROM llmch.events e "
-            "JOIN unnest(%s::text[], %s::bigint[]) AS known (job, last) "
-            "ON e.job = known.job AND e.id > known.last ORDER BY e.id LIMIT %s",
-            (list(last), list(last.values()), _MOST_READ),
-        ).fetchall()
-        return [EventSeen(number, job, by, json.loads(text)) for number, job, by, text in rows]
-
-    return database.run(read)
+    rows = database.rows(
+        "SELECT e.id, e.job, e.worker, e.event FROM llmch.events e "
+        "JOIN unnest(%s::text[], %s::bigint[]) AS known (job, last) "
+        "ON e.job = known.job AND e.id > known.last ORDER BY e.id LIMIT %s",
+        (list(last), list(last.values()), _MOST_READ),
+    )
+    return [EventSeen(number, job, by, json.loads(text)) for number, job, by, text in rows]
 
 
 def forget_events(database: Database, runs: Sequence[str]) -> None:
     """Delete the events of runs that are over: of these, and of all whose process has ended."""
-    database.run(
-        lambda cursor: cursor.execute(
-            "DELETE FROM llmch.events WHERE run = ANY(%s) OR EXISTS (SELECT FROM llmch.workers "
-            "WHERE workers.id = %s || events.run AND workers.dead IS NOT NULL)",
-            (list(runs), runner_of("")),
-        )
+    database.change(
+        "DELETE FROM llmch.events WHERE run = ANY(%s) OR EXISTS (SELECT FROM llmch.workers "
+        "WHERE workers.id = %s || events.run AND workers.dead IS NOT NULL)",
+        (list(runs), runner_of("")),
     )

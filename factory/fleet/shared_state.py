@@ -103,11 +103,9 @@ class FleetReplies:
         return outcome if stays == record else _outcome_in(stays)
 
     def give_up(self, request: Request) -> None:
-        self.database.run(
-            lambda cursor: cursor.execute(
-                "DELETE FROM llmch.intents WHERE plan = %s AND key = %s AND worker = %s",
-                (self._plan_of(request), request_key(request), self.worker),
-            ),
+        self.database.change(
+            "DELETE FROM llmch.intents WHERE plan = %s AND key = %s AND worker = %s",
+            (self._plan_of(request), request_key(request), self.worker),
             patience_seconds=_AS_LONG_AS_IT_TAKES,
         )
 
@@ -172,15 +170,13 @@ def record_failures(database: Database, run: str, plans: Mapping[str, str]) -> N
 
 def failed_run(database: Database, plan: str, order: str) -> str:
     """Return the last run in which the replies to an order made it fail; "" if there is none."""
-    row = database.run(
-        lambda cursor: cursor.execute(
-            "SELECT run FROM llmch.failures WHERE plan = %s AND work_order = %s "
-            "ORDER BY ended DESC LIMIT 1",
-            (plan, order),
-        ).fetchone(),
+    rows = database.rows(
+        "SELECT run FROM llmch.failures WHERE plan = %s AND work_order = %s "
+        "ORDER BY ended DESC LIMIT 1",
+        (plan, order),
         patience_seconds=_AS_LONG_AS_IT_TAKES,
     )
-    return str(row[0]) if row else ""
+    return str(rows[0][0]) if rows else ""
 
 
 def _outcome_in(record: str) -> Response | CallFailure:
@@ -199,42 +195,30 @@ def announce(database: Database, run: str, runner: str, job: str, commit: str) -
     `runner` is the process of the run. A run that has ended clears up once, so nothing is recorded
     of it any more.
     """
-
-    def record(cursor: Cursor) -> bool:
-        cursor.execute(
-            "INSERT INTO llmch.candidates (run, commit, job) SELECT %s, %s, %s WHERE NOT EXISTS "
-            "(SELECT 1 FROM llmch.workers WHERE id = %s AND dead IS NOT NULL) "
-            "ON CONFLICT (commit, job) DO UPDATE SET known = NULL",
-            (run, commit, job, runner),
-        )
-        return cursor.rowcount == 1
-
-    return database.run(record, patience_seconds=math.inf)
+    recorded = database.change(
+        "INSERT INTO llmch.candidates (run, commit, job) SELECT %s, %s, %s WHERE NOT EXISTS "
+        "(SELECT 1 FROM llmch.workers WHERE id = %s AND dead IS NOT NULL) "
+        "ON CONFLICT (commit, job) DO UPDATE SET known = NULL",
+        (run, commit, job, runner),
+        patience_seconds=math.inf,
+    )
+    return recorded == 1
 
 
 def announced(database: Database, jobs: Sequence[str]) -> Mapping[str, Sequence[str]]:
     """Return the commits that jobs have announced so far, by job."""
-
-    def read(cursor: Cursor) -> Mapping[str, Sequence[str]]:
-        found: dict[str, list[str]] = {}
-        rows = cursor.execute(
-            "SELECT job, commit FROM llmch.candidates WHERE job = ANY(%s) ORDER BY announced",
-            (list(jobs),),
-        ).fetchall()
-        for job, commit in rows:
-            found.setdefault(str(job), []).append(str(commit))
-        return found
-
-    return database.run(read)
+    found: dict[str, list[str]] = {}
+    for job, commit in database.rows(
+        "SELECT job, commit FROM llmch.candidates WHERE job = ANY(%s) ORDER BY announced",
+        (list(jobs),),
+    ):
+        found.setdefault(str(job), []).append(str(commit))
+    return found
 
 
 def forget_candidates(database: Database, runs: Sequence[str]) -> None:
     """Delete the records of the candidates of runs."""
-    database.run(
-        lambda cursor: cursor.execute(
-            "DELETE FROM llmch.candidates WHERE run = ANY(%s)", (list(runs),)
-        )
-    )
+    database.change("DELETE FROM llmch.candidates WHERE run = ANY(%s)", (list(runs),))
 
 
 class FleetKnownCommits(KnownCommits):
@@ -259,15 +243,11 @@ class FleetKnownCommits(KnownCommits):
     def of(self, commit: str, check_cancelled: Callable[[], None] = lambda: None) -> KnownCommit:
         """Return what is known of `commit`, of which another worker may know more than this one."""
         while True:
-            found = self._database.run(
-                lambda cursor: cursor.execute(
-                    "SELECT max(known), count(*) FROM llmch.candidates "
-                    "WHERE run = %s AND commit = %s",
-                    (self._run, commit),
-                ).fetchone(),
+            ((known, candidates),) = self._database.rows(
+                "SELECT max(known), count(*) FROM llmch.candidates WHERE run = %s AND commit = %s",
+                (self._run, commit),
                 patience_seconds=math.inf,
             )
-            known, candidates = found or (None, 0)
             if known:
                 return self._parse(str(known))
             if known == _GIVEN_UP or not candidates:
@@ -286,12 +266,10 @@ class FleetKnownCommits(KnownCommits):
         self._record(commit, _GIVEN_UP)
 
     def _record(self, commit: str, known: str) -> None:
-        self._database.run(
-            lambda cursor: cursor.execute(
-                "UPDATE llmch.candidates SET known = %s "
-                "WHERE run = %s AND commit = %s AND coalesce(known, '') = ''",
-                (known, self._run, commit),
-            ),
+        self._database.change(
+            "UPDATE llmch.candidates SET known = %s "
+            "WHERE run = %s AND commit = %s AND coalesce(known, '') = ''",
+            (known, self._run, commit),
             patience_seconds=math.inf,
         )
 
@@ -325,11 +303,9 @@ class FleetBudget(SharedBudget):
     def settle(self, reserved: Usage, spent: Usage) -> None:
         """Replace the reservation of a call by its real usage."""
         row = self._rows.pop(id(reserved))
-        self._database.run(
-            lambda cursor: cursor.execute(
-                "UPDATE llmch.spending SET usage = %s, settled = true WHERE id = %s",
-                (_render(spent), row),
-            ),
+        self._database.change(
+            "UPDATE llmch.spending SET usage = %s, settled = true WHERE id = %s",
+            (_render(spent), row),
             patience_seconds=math.inf,
         )
         super().settle(reserved, spent)
@@ -364,11 +340,7 @@ class FleetBudget(SharedBudget):
 
 def forget_spending(database: Database, runs: Sequence[str]) -> None:
     """Delete what runs have spent, once they are over."""
-    database.run(
-        lambda cursor: cursor.execute(
-            "DELETE FROM llmch.spending WHERE run = ANY(%s)", (list(runs),)
-        )
-    )
+    database.change("DELETE FROM llmch.spending WHERE run = ANY(%s)", (list(runs),))
 
 
 def _total(rendered: Sequence[Any]) -> Usage:
@@ -412,15 +384,11 @@ class FleetPace:
             self.database.run(write)
 
     def seconds_left(self, model: str) -> float:
-
-        def read(cursor: Cursor) -> float:
-            row = cursor.execute(
+        with contextlib.suppress(FleetUnavailable):
+            rows = self.database.rows(
                 "SELECT extract(epoch FROM until - now())::float8 FROM llmch.pauses "
                 "WHERE server = %s AND model = %s",
                 (self.server, model),
-            ).fetchone()
-            return max(0.0, float(row[0])) if row else 0.0
-
-        with contextlib.suppress(FleetUnavailable):
-            return self.database.run(read)
+            )
+            return max(0.0, float(rows[0][0])) if rows else 0.0
         return 0.0

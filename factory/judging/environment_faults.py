@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 _NOT_FOUND: Final = 127  # a shell's exit code where a program does not exist
 
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _DISK_FULL = re.compile(
     r"^(?!\s*(?:>|E\s+assert)).*\b(?:No space left on device|ENOSPC|Disk quota exceeded)\b",
     re.MULTILINE,
@@ -123,7 +122,7 @@ class Surroundings:
 
 def find_fault(ended: Ended, around: Surroundings) -> Fault | None:
     """Return the fault of the environment that made a command fail; `None` if there is none."""
-    output = _COLOUR.sub("", f"{ended.stdout.text}\n{ended.stderr.text}")
+    output = without_colours(ended.output)
     if ended.cause is Cause.NOT_FOUND:
         return missing_command(ended.argv[0], around)
     if ended.cause is not Cause.EXITED or ended.exit_code == 0:

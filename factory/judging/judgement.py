@@ -80,12 +80,11 @@ def follow_manifests(bench: Workbench, order: WorkOrder) -> FailureBrief | None:
 
 def not_installed(ended: Ended, tree: Tree, written: Collection[str]) -> tuple[str, ...]:
     """Return sentences on what a failed command missed and the written manifests declare."""
-    output = f"{ended.stdout.text}\n{ended.stderr.text}"
     return tuple(
         f"{what} is not installed. {path} declares it, but what an order declares is installed "
         "with --deps auto alone."
         for path in written
-        for what in _missed(path, output, tree)
+        for what in _missed(path, ended.output, tree)
     )
 
 
@@ -442,7 +441,7 @@ def _reason(ended: Ended, timeout_seconds: float) -> str:
             return ended.doubt
         case Cause.TIMED_OUT:
             ended_after = f"The command was ended after {timeout_seconds:g} seconds."
-            cause = likely_cause(f"{ended.stdout.text}\n{ended.stderr.text}")
+            cause = likely_cause(ended.output)
             return f"{ended_after} {cause}".rstrip()
         case Cause.NOT_FOUND:
             return f"There is no program {ended.argv[0]!r} here."

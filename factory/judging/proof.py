@@ -283,8 +283,8 @@ class RedCheck:
     @classmethod
     def of(cls, ended: Ended, files: Collection[str]) -> RedCheck:
         """Return the account of a command that failed on a tree that has `files`."""
-        output = f"{ended.stdout.text}\n{ended.stderr.text}"
-        failures, code = count_failures(output), ended.exit_code
+        output, code = ended.output, ended.exit_code
+        failures = count_failures(output)
         exited = ended.cause is Cause.EXITED and not ended.doubt
         nothing = nothing_to_run(output, code, files) if exited and failures is None else ""
         names = name_failures(output) if failures is None else frozenset[str]()

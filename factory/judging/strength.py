@@ -407,10 +407,8 @@ class _Measuring:
         for each in self.commands:
             ended = self._run(each, bench, self.seconds)
             if not ended.ok:
-                output = f"{ended.stdout.text}\n{ended.stderr.text}"
-                unbuilt = ended.cause is Cause.EXITED and mutations_of(mutant.path).is_unbuilt(
-                    output
-                )
+                is_unbuilt = mutations_of(mutant.path).is_unbuilt
+                unbuilt = ended.cause is Cause.EXITED and is_unbuilt(ended.output)
                 return _UNBUILT if unbuilt else _KILLED
         return _SURVIVED
 

@@ -376,6 +376,7 @@ _PROOF = re.compile(r"^proof: (\S.*)$", re.MULTILINE)
 
 _MOST_REQUIREMENTS: Final = 50
 _REQUIREMENT_CHARACTERS: Final = 500
+_DEMAND: Final = re.compile(r"^requirement ([A-Za-z0-9][A-Za-z0-9._-]{0,63}): ?(.*)$", re.MULTILINE)
 
 
 def render_note(
@@ -408,6 +409,11 @@ def render_note(
         lines.append(f"requirements: {len(demands) - _MOST_REQUIREMENTS} more")
     lines += [f"{each.kind}: {_one_line(each.render())}" for each in assumed]
     return "".join(f"{line}\n" for line in lines)
+
+
+def demands_in(note: str) -> dict[str, str]:
+    """Return the texts of the requirements that a note names, by id."""
+    return dict(_DEMAND.findall(note))
 
 
 def add_acceptance(note: str, order: str, facts: Mapping[str, str]) -> str:

@@ -160,7 +160,7 @@ def landed_otherwise(
     tip = refs.tip_of_branch(git, name) or refs.commit_of(git, "HEAD")
     history = commits.log(git, tip, limit=_SEARCHED) if tip else ()
     named = landed_orders((each.id, each.message) for each in history)
-    same = _by_order(orders, named)
+    same = commits_named(orders, named)
     of_plans = _of_plans(orders, named)
     return {
         each.work_order: commit
@@ -180,7 +180,7 @@ def find_landed(git: Git, branch: str, tip: str, orders: Sequence[LoadedOrder]) 
     reflog = commits.log_of_ref(git, f"refs/heads/{branch}", limit=_REFLOG)
     on_branch = {each.id for each in history}
     recorded = _on_record(git, reflog, on_branch)
-    gone = _by_order(missing, landed_orders((each.id, each.message) for each in recorded))
+    gone = commits_named(missing, landed_orders((each.id, each.message) for each in recorded))
     if not gone:
         return found
     alike, compared = _same_changes(git, tip, gone, recorded)
@@ -205,10 +205,13 @@ def _named_in(
 ) -> LandedOrders:
     named = landed_orders((each.id, each.message) for each in history)
     first_parents = commits.first_parents(history, tip)
-    return LandedOrders(first_parents, _by_order(orders, named), _of_plans(orders, named))
+    return LandedOrders(first_parents, commits_named(orders, named), _of_plans(orders, named))
 
 
-def _by_order(orders: Iterable[LoadedOrder], named: Mapping[OrderIdentity, str]) -> dict[str, str]:
+def commits_named(
+    orders: Iterable[LoadedOrder], named: Mapping[OrderIdentity, str]
+) -> dict[str, str]:
+    """Return the commits of those orders that are `named`, by the orders' ids."""
     found: dict[str, str] = {}
     for each in orders:
         known = (named[one] for one in identities(each.order, each.plan) if one in named)

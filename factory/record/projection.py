@@ -98,7 +98,6 @@ class RunStatus:
     """
 
     run_id: str
-    pid: int
     branch: str
     base: str
     folder: str
@@ -168,7 +167,6 @@ def project(entries: Iterable[Entry]) -> RunStatus | None:
 def _begun(entry: RunBegun) -> RunStatus:
     return RunStatus(
         run_id=entry.run_id,
-        pid=entry.pid,
         branch=entry.branch,
         base=entry.base,
         folder=str(entry.folder),

@@ -20,7 +20,7 @@ from factory.preflight import name_paths
 from factory.record.journal import journal_path, read_understood
 from factory.record.journal_entries import CandidateCoupled, OrderBegun, RunBegun
 from shared.errors import InvalidInput
-from shared.events.run_record import ModelSettings
+from shared.events.run_record import ModelSettings, is_run_id
 from shared.files.atomic_io import make_folder, write_refused
 from shared.files.strict_documents import MAX_DOCUMENT_BYTES
 from shared.files.text_sources import read_regular_file
@@ -28,7 +28,6 @@ from shared.files.typed_documents import Faults, read_record
 from shared.llm.usage import UsageRecord
 
 LATEST = "latest"
-_RUN_ID = re.compile("[0-9A-HJKMNP-TV-Z]{26}")  # a ULID
 _ATTEMPT = re.compile("attempt_([1-9][0-9]{0,3})")
 _REMADE = "on_the_tip"  # the folder of an order that was made again on a newer commit
 
@@ -159,7 +158,7 @@ def runs_on_record(artifacts: Path, common_dir: Path, tree: Path) -> Iterator[Ru
         folder.name: folder
         for place in places_of_runs(artifacts, common_dir)
         for folder in (place.iterdir() if place.is_dir() else ())
-        if _RUN_ID.fullmatch(folder.name) and folder.is_dir()
+        if is_run_id(folder.name) and folder.is_dir()
     }
     for run_id, folder in sorted(found.items(), reverse=True):
         head = read_run_document(folder)

@@ -343,8 +343,7 @@ class Baseline:
     def _refusal(
         self, check: Check, ended: Ended, bench: Workbench, commit: str
     ) -> PreflightRefused:
-        output = f"{ended.stdout.text}\n{ended.stderr.text}"
-        lines = _telling_lines(stable_text(output, bench.path_names().items()))
+        lines = _telling_lines(stable_text(ended.output, bench.path_names().items()))
         how = ended.doubt and f"did not succeed. {ended.doubt}"
         how = how or f"ended with exit code {ended.exit_code}"
         if ended.cause is not Cause.EXITED:
@@ -360,7 +359,7 @@ class Baseline:
                 ended,
                 fault,
                 around,
-                tuple(self._ways_to_prepare(bench, fault, output)),
+                tuple(self._ways_to_prepare(bench, fault, ended.output)),
                 tuple(self._unmet_versions(bench)),
             ),
         )
@@ -409,18 +408,13 @@ def _remedy(
     those to the versions of programs that it asks for.
     """
     if ended.cause is Cause.TIMED_OUT:
-        cause = likely_cause(f"{ended.stdout.text}\n{ended.stderr.text}")
+        cause = likely_cause(ended.output)
         return f"{cause or _TOO_SHORT}\nOr {_ALLOW}."
     if fault is not None:
         ways = (fault.remedy_after(prepare), *other_versions)
         return f"{fault.what} To fix it, {', or '.join(ways)}.\nOr {_ALLOW}."
     others = (f"pass --python {each} if it passes there" for each in around.environments)
-    ways = (
-        *prepare,
-        *other_versions,
-        *others,
-        _fix_of(f"{ended.stdout.text}\n{ended.stderr.text}"),
-    )
+    ways = (*prepare, *other_versions, *others, _fix_of(ended.output))
     return f"{', or '.join(ways)}.\nOr {_ALLOW}."
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shutil
 import signal
 import stat
@@ -36,6 +35,7 @@ from factory.workbench.pool import side_workspaces_in_use, sweep_side_workspaces
 from factory.workbench.workspace import close_workspace, is_root_of, workspaces_root
 from shared.errors import CommandFailed
 from shared.events.events import Emit, Ending, Noted, Warned
+from shared.events.run_record import is_run_id
 from shared.files.atomic_io import remove_drafts, write_json
 from shared.files.typed_documents import Faults, read_record
 from shared.git import refs, repos, trees
@@ -198,7 +198,6 @@ def _open_files() -> Iterator[tuple[int, int]]:
                         yield found.st_dev, found.st_ino
 
 
-_RUN_ID = re.compile("[0-9A-HJKMNP-TV-Z]{26}")  # a ULID
 _KILLED = "killed"  # the status of a run that an earlier start has cleaned up after
 _EARLIER_RUNS = 100  # the most runs whose replies are searched; each stopped before it was done
 
@@ -335,7 +334,7 @@ def _end_records(last: _LastRun, writer: str) -> tuple[CallPlace, ...]:
     Return the calls that were under way, which may have been paid for.
     """
     folder, run_id = last.begun.folder, last.begun.run_id
-    if _RUN_ID.fullmatch(folder.name) and folder.name == run_id:
+    if is_run_id(folder.name) and folder.name == run_id:
         remove_drafts(folder)
     document = _record_of(last)
     if document.get("status") != "running":

@@ -111,7 +111,7 @@ def begin_run(request: Request, emit: Emit) -> Iterator[Session]:
         run_agent.check_proposers(options.settings)
     with contextlib.ExitStack() as opened:
         repo, earlier, cut_off = opened.enter_context(hold_repo(options, emit))
-        prepare_export(repo, options.out, "--out")
+        prepare_export(repo, options.out)
         run_id = new_run_id()
         request, outset = _look_at(request, repo, cut_off)
         outset = replace(outset, earlier=earlier)
@@ -259,7 +259,7 @@ def _terms(
     return replace(terms, date=options.date) if options.date else terms
 
 
-def prepare_export(repo: Repo, folder: Path | None, flag: str) -> None:
+def prepare_export(repo: Repo, folder: Path | None) -> None:
     """Make the folder for an exported summary, before anything else is done.
 
     Raises `InvalidInput` if the folder would lie in the target repo, and `CommandFailed` if
@@ -269,7 +269,7 @@ def prepare_export(repo: Repo, folder: Path | None, flag: str) -> None:
         return
     if folder.resolve().is_relative_to(repo.tree.resolve()):
         raise InvalidInput(
-            f"{flag} {folder} is inside the target repo", "choose a folder outside the repo"
+            f"--out {folder} is inside the target repo", "choose a folder outside the repo"
         )
     make_folder(folder)
 
@@ -284,7 +284,7 @@ def check_before_plan(options: RunOptions, emit: Emit, *, verify: bool) -> None:
     if verify and options.settings.factory.agents:
         run_agent.check_proposers(options.settings)
     with hold_repo(options, emit) as (repo, _, _):
-        prepare_export(repo, options.out, "--out")
+        prepare_export(repo, options.out)
         base = _base_of(repo, options)
         if verify and not options.allow_red:
             _verify(base, repo, options, emit)

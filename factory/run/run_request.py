@@ -148,23 +148,18 @@ def _model_settings(request: Request) -> ModelSettings:
 _DATE = re.compile(r"@[0-9]{1,12} \+0000")
 
 
-def commit_terms(
-    git: Git,
-    settings: CommitSettings,
-    continued: RunBegun | None,
-    environ: Mapping[str, str] = os.environ,
-) -> CommitTerms:
+def commit_terms(git: Git, settings: CommitSettings, continued: RunBegun | None) -> CommitTerms:
     """Return the terms for the commits of a run that begins now.
 
     A run that goes on where `continued` was cut off keeps its author and date, so that it makes
     the commits that the other run would have made. The settings and `SOURCE_DATE_EPOCH` take
     precedence. Raises `InvalidInput` if that variable is not a number of seconds.
     """
-    date = commit_date(datetime.now(UTC), environ)
+    date = commit_date(datetime.now(UTC), os.environ)
     kept_author = parse_identity(continued.author) if continued else None
-    if continued and _DATE.fullmatch(continued.date) and not environ.get("SOURCE_DATE_EPOCH"):
+    if continued and _DATE.fullmatch(continued.date) and not os.environ.get("SOURCE_DATE_EPOCH"):
         date = continued.date
-    author = settings.author or kept_author or read_identity(git, environ) or NOBODY
+    author = settings.author or kept_author or read_identity(git, os.environ) or NOBODY
     return CommitTerms(author, date, settings.subject)
 
 
@@ -344,22 +339,21 @@ def _after_left_out(orders: Sequence[RunSummary], place: str) -> str:
 _SHOWN = 10  # files, or commits of a file
 
 
-def files_changed_since(
-    git: Git, request: Request, landed: LandedOrders, accepted: Collection[str] = ()
-) -> tuple[str, ...]:
+def files_changed_since(git: Git, request: Request, landed: LandedOrders) -> tuple[str, ...]:
     """Return a warning for each file that changed since the plan and does not stop the run.
 
     It looks at the files that the plan recorded and that orders which have not landed touch or
-    read. A change by an order of the plan, or by a commit of `accepted`, is as it should be. A
-    change by somebody who worked on the branch after the plan's first order is a warning. Raises
-    `PreflightRefused` if any other commit changed such a file, unless the options allow that.
+    read. A change by an order of the plan, or by a commit that was accepted for one, is as it
+    should be. A change by somebody who worked on the branch after the plan's first order is a
+    warning. Raises `PreflightRefused` if any other commit changed such a file, unless the options
+    allow that.
     """
     concerned = _concerned(request.orders, landed.landed)
     plan = request.orders[0].plan
     if plan is None or not concerned:
         return ()
     base = {each.path: each.sha256 for each in plan.base_files if each.path in concerned}
-    own = {*landed.of_plans, *landed.landed.values(), *accepted}
+    own = {*landed.of_plans, *landed.landed.values()}
     changed = changed_files(git, landed.first_parents, base, own)
     of_plan = {each for each, digest in landed.of_plans.items() if digest == plan.manifest_sha256}
     since_begun = _since_begun(landed.first_parents, of_plan)

@@ -202,6 +202,11 @@ class Ended:
         """Return whether the command ended by itself with exit code 0."""
         return self.cause is Cause.EXITED and self.exit_code == 0
 
+    @property
+    def output(self) -> str:
+        """Return both streams, as far as they were kept in memory."""
+        return f"{self.stdout.text}\n{self.stderr.text}"
+
 
 @dataclass(frozen=True, slots=True)
 class SessionEnded:

@@ -33,6 +33,7 @@ from factory.sandbox.toolchains import (
     Unshown,
     asdf_tools,
     choose,
+    common_name,
     existing,
     mise_tools,
     needed_beside,
@@ -282,7 +283,7 @@ def mise(place: PathFolder, machine: ToolchainHome) -> tuple[Toolchain, ...] | N
     installs = home.resolve() / "installs"
     if place.real.is_relative_to(installs) and place.real != installs:
         tool, version, *_ = (*place.real.relative_to(installs).parts, "", "")
-        chosen = choose(_common_name(tool), installs / tool, version, machine, name=tool)
+        chosen = choose(common_name(tool), installs / tool, version, machine, name=tool)
         return (_installed(tool, installs / tool, chosen),) if chosen else ()
     if not place.is_at(home / "shims"):
         return None
@@ -299,24 +300,20 @@ def _chosen_tools(
 ) -> Iterator[Toolchain]:
     defaults = tuple(usual)
     for tool in sorted(versions_in(installs)):
-        default = pinned(defaults, _common_name(tool))
+        default = pinned(defaults, common_name(tool))
         chosen = choose(
-            _common_name(tool), installs / tool, default.version if default else "", machine,
+            common_name(tool), installs / tool, default.version if default else "", machine,
             name=tool,
         )  # fmt: skip
         if chosen:
             yield _installed(tool, installs / tool, chosen)
 
 
-def _common_name(tool: str) -> str:
-    return {"nodejs": "node", "golang": "go"}.get(tool, tool)
-
-
 def _installed(tool: str, kept: Path, chosen: ChosenVersion) -> Toolchain:
     root = (kept / chosen.version).resolve()
     if is_jdk(root):
         return jdk_in(root, chosen.note)
-    if _common_name(tool) == "go" and (root / "go" / "bin").is_dir():
+    if common_name(tool) == "go" and (root / "go" / "bin").is_dir():
         root = root / "go"
     if (root / "src" / "runtime").is_dir():
         return Toolchain("Go", chosen.version, (root / "bin",), (root,), note=chosen.note)

@@ -211,7 +211,12 @@ def mise_tools(text: str, origin: str) -> Iterator[Pin]:
         if line.lstrip().startswith("["):
             inside = line.strip() == "[tools]"
         elif inside and (entry := _TABLE_ENTRY.match(line)):
-            yield Pin(_OTHER_NAMES.get(entry[1], entry[1]), entry[2], origin)
+            yield Pin(common_name(entry[1]), entry[2], origin)
+
+
+def common_name(tool: str) -> str:
+    """Return what llmch calls a tool that version managers call by several names."""
+    return _OTHER_NAMES.get(tool, tool)
 
 
 def asdf_tools(text: str, origin: str) -> Iterator[Pin]:
@@ -219,7 +224,7 @@ def asdf_tools(text: str, origin: str) -> Iterator[Pin]:
     for line in text.splitlines():
         words = line.partition("#")[0].split()
         if len(words) > 1:
-            yield Pin(_OTHER_NAMES.get(words[0], words[0]), words[1], origin)
+            yield Pin(common_name(words[0]), words[1], origin)
 
 
 def _sdkman(text_of: TextOf) -> Iterator[Pin]:

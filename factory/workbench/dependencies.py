@@ -30,6 +30,7 @@ from typing import Final
 from factory.preflight import RepoPlace, find_repo, name_paths
 from factory.sandbox.visible_files import Interpreter, interpreter_of, virtual_root
 from factory.workbench.leftovers import discard
+from factory.workbench.tree import NotReadable, Tree
 from factory.workbench.workspace import dependencies_root
 from shared.errors import EnvironmentFault, InvalidInput, LlmchError
 from shared.git import trees
@@ -173,8 +174,6 @@ def prepare(files: ManifestFiles, workshop: Workshop) -> Prepared:
 # A lock of 3,000 packages takes 2 MB; a manifest that a person keeps is far shorter.
 _LONGEST: Final = 16 * 1024 * 1024
 _MOST_FILES: Final = 500
-_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,27 +219,12 @@ class Manifests:
         return sha256_bytes("\n".join(parts).encode("utf-8", "surrogateescape"))
 
     def _bytes(self, path: str) -> bytes | None:
-        try:
-            with os.fdopen(self._open(path), "rb") as file:
-                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                    return None
-                return file.read(_LONGEST + 1)
-        except (OSError, ValueError):
+        if any(part in ("", ".", "..") for part in path.split("/")):
             return None
-
-    def _open(self, path: str) -> int:
-        *folders, name = path.split("/")
-        if any(part in ("", ".", "..") for part in (*folders, name)):
-            raise ValueError(path)
-        current = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            for folder in folders:
-                below = os.open(folder, _FOLDER, dir_fd=current)
-                os.close(current)
-                current = below
-            return os.open(name, _FILE, dir_fd=current)
-        finally:
-            os.close(current)
+            return Tree(self.root.resolve()).read(path, _LONGEST + 1)
+        except (NotReadable, OSError, ValueError):
+            return None
 
 
 def manifests_among(paths: Iterable[str]) -> Iterator[str]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shlex
 import shutil
 import tempfile
@@ -31,6 +30,7 @@ from factory.workbench.leftovers import (
 )
 from factory.workbench.tree import Tree
 from shared.errors import CommandFailed, EnvironmentFault
+from shared.events.run_record import is_run_id
 from shared.files.atomic_io import is_disk_full
 from shared.git import repos, trees
 from shared.git.client import Git
@@ -107,7 +107,6 @@ _MOST_AT_ONCE = 64
 
 
 _IGNORES: Final = ".gitignore"
-_OWNER = re.compile("[0-9A-HJKMNP-TV-Z]{26}")  # a ULID
 _OWN_CONFIG = (
     # The whole tree is judged, and links are links, whatever the user's own config says.
     ("core.sparseCheckout", "false"),
@@ -463,7 +462,7 @@ def is_root_of(owner: str, root: Path) -> bool:
     """
     number, folder = root.parent, root.parent.parent
     linked = number.is_symlink() or folder.is_symlink()  # a link at `root` is never followed
-    named = _OWNER.fullmatch(owner) and folder.name == owner and number.name.isdigit()
+    named = is_run_id(owner) and folder.name == owner and number.name.isdigit()
     return root.is_absolute() and bool(named) and not linked and ".." not in root.parts
 
 
@@ -484,11 +483,11 @@ def workspaces_root(environ: Mapping[str, str] = os.environ) -> Path:
     return Path(tempfile.gettempdir()) / f"llmch-{os.getuid()}" / "workspaces"
 
 
-def dependencies_root(environ: Mapping[str, str] = os.environ) -> Path:
+def dependencies_root() -> Path:
     """Return the folder that holds the environments made for targets' dependencies."""
-    return workspaces_root(environ).parent / "environments"
+    return workspaces_root().parent / "environments"
 
 
-def seeds_root(environ: Mapping[str, str] = os.environ) -> Path:
+def seeds_root() -> Path:
     """Return the folder that holds what build caches begin with."""
-    return workspaces_root(environ).parent / "seeds"
+    return workspaces_root().parent / "seeds"

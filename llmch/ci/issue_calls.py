@@ -17,6 +17,7 @@ from urllib.parse import quote, urlsplit
 from llmch.ci.pull_requests import (
     GITHUB,
     GITLAB,
+    HOST,
     Forge,
     Refused,
     Remote,
@@ -107,16 +108,12 @@ def parse_issue_url(url: str) -> tuple[Remote, int]:
     except ValueError:
         parts, host = urlsplit(""), ""
     found = _ISSUE_PATH.fullmatch(parts.path)
-    if parts.scheme not in ("http", "https") or found is None or not is_host(host):
+    if parts.scheme not in ("http", "https") or found is None or not HOST.fullmatch(host):
         raise InvalidInput(
             f"{clean(url)[:200]!r} is not the address of an issue",
             "it is like https://github.com/OWNER/REPO/issues/12",
         )
     return Remote(host, found[1]), int(found[2])
-
-
-def is_host(text: str) -> bool:
-    return re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?", text) is not None
 
 
 def read_document(path: Path, what: str) -> Json:

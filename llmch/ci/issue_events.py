@@ -352,10 +352,6 @@ class IssueRecord:
     def ref(self) -> str:
         return f"{_REFS}{self.number}"
 
-    @property
-    def has_plan(self) -> bool:
-        return bool(_plan_names(self.files))
-
     def restore(self, folder: Path) -> Path | None:
         """Write the specification, the answers and the plan; return the folder of the plan."""
         make_folder(folder)

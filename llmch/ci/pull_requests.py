@@ -44,7 +44,7 @@ _MOST_BESIDE: Final = 65_000
 """As many characters as a report and a person's words have together; the marks need some, too."""
 _BEGIN: Final = "<!-- llmch: this part is written anew by each run -->"
 _END: Final = "<!-- llmch: end -->"
-_HOST: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?")
+HOST: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?")
 _BY_SSH: Final = re.compile(r"(?:[^@/\s]+@)?([^:/\s]+):(?!//)(.+)")
 _JSON: Final = ("--header", "Content-Type: application/json")
 
@@ -249,7 +249,7 @@ def parse_remote(url: str) -> Remote | None:
         return None
     path = path.strip("/").removesuffix(".git")
     host = {"ssh.github.com": "github.com", "altssh.gitlab.com": "gitlab.com"}.get(host, host)
-    if not _HOST.fullmatch(host) or "/" not in path:
+    if not HOST.fullmatch(host) or "/" not in path:
         return None
     return Remote(host.lower(), path)
 

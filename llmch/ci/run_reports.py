@@ -337,9 +337,9 @@ def _property(text: str) -> str:
 _FOLDERS = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR")
 
 
-def in_checkout(path: Path, environ: Mapping[str, str] = os.environ) -> str:
+def in_checkout(path: Path) -> str:
     """Return the path of a file relative to the job's checkout; "" if it is not in there."""
-    folder = next((environ[name] for name in _FOLDERS if environ.get(name)), "")
+    folder = next((os.environ[name] for name in _FOLDERS if os.environ.get(name)), "")
     if not folder:
         return ""
     try:

@@ -7,7 +7,6 @@ The planner's run has a folder and a clock of its own.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -46,7 +45,7 @@ from shared.events.events import (
     StageStarted,
     UsageCounted,
 )
-from shared.events.run_record import TimedEvent, read_events
+from shared.events.run_record import TimedEvent, is_run_id, read_events
 from shared.files.typed_documents import Faults, read_record
 from shared.llm.usage import NO_USAGE, UNKNOWN_USAGE, UsageRecord
 from shared.work_order.plan_folder import MANIFEST_NAME
@@ -266,9 +265,6 @@ def _spans(
     )
 
 
-_RUN_ID = re.compile("[0-9A-HJKMNP-TV-Z]{26}")  # a ULID
-
-
 @dataclass(frozen=True, slots=True)
 class PlanView:
     """Hold a plan with the usage of the planner; `missing` says what is not there, if anything."""
@@ -334,7 +330,7 @@ class _Overview:
 
 def _records_of_planner(folder: Path, run: Path, run_id: str) -> Path | None:
     """Return the folder of the run that made the plan in `folder`, if it is here."""
-    if not _RUN_ID.fullmatch(run_id):
+    if not is_run_id(run_id):
         return None
     around, beside = folder.parent, run.parent.parent / "planner" / run_id
     if around.name == run_id:

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import threading
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
@@ -124,6 +125,11 @@ def new_run_id() -> str:
     import ulid
 
     return str(ulid.new())
+
+
+def is_run_id(text: str) -> bool:
+    """Return whether a text has the form of a run's id."""
+    return re.fullmatch("[0-9A-HJKMNP-TV-Z]{26}", text) is not None
 
 
 def new_run_folder(artifacts: Path, kind: str, run_id: str) -> RunFolder:

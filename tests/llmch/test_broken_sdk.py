@@ -36,13 +36,6 @@ def url() -> str:
     return f"http://127.0.0.1:{refused_port()}/v1"
 
 
-@pytest.fixture
-def spec(cwd: Path) -> Path:
-    path = cwd.parent / "spec.md"
-    path.write_text("# Greeter\n\nSay hello.\n")
-    return path
-
-
 def check(said: Said) -> None:
     assert said.code == ExitCode.MODEL, said.err
     assert "cannot be imported" in said.error["message"]

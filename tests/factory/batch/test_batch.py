@@ -219,13 +219,6 @@ def test_events_frame_the_orders(factory: Factory) -> None:
     assert [each.order for each in factory.seen(OrderStarted)] == ["WO-01", "WO-02"]
 
 
-@pytest.fixture
-def remote(factory: Factory) -> Path:
-    git(factory.scratch, "init", "--quiet", "--bare", "remote")
-    git(factory.repo, "remote", "add", "origin", str(factory.scratch / "remote"))
-    return factory.scratch / "remote"
-
-
 def test_what_landed_is_pushed_although_a_later_order_failed(
     factory: Factory, remote: Path
 ) -> None:

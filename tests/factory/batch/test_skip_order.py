@@ -16,7 +16,7 @@ from shared.errors import Busy, InvalidInput, PreflightRefused
 from shared.events.events import BatchEnded, Noted
 from tests.factory.batch.batching import each_writes, landed_on, step, wrote
 from tests.factory.batch.taking_over import Person
-from tests.factory.batch.test_schedule import START, graph_of
+from tests.factory.batch.test_schedule import START, all_needs, graph_of
 from tests.fakes import refused
 from tests.harness import Factory, Json, manifest
 
@@ -157,7 +157,7 @@ def test_nothing_is_made_that_needs_a_left_out_order(
         schedule.states[startable[0]] = OrderState.JUDGED
         schedule.land(startable[0], "x")
     for position, state in enumerate(schedule.states):
-        blocked = not graph.all_needs(position).isdisjoint(left)
+        blocked = not all_needs(graph, position).isdisjoint(left)
         if position in there:
             assert state is OrderState.SKIPPED
         elif position in left:

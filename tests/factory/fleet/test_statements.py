@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from factory.statement.statement import PROOF_REF
@@ -15,15 +13,8 @@ from tests.llmch.command_line import run
 pytestmark = pytest.mark.rest
 
 
-@pytest.fixture
-def person(fleet: SmallFleet) -> Path:
-    home = fleet.folder / "person"
-    home.mkdir()
-    fleet.configure(home)
-    return home
-
-
-def test_a_submitted_plan_is_proven_in_a_clone(fleet: SmallFleet, person: Path) -> None:
+def test_a_submitted_plan_is_proven_in_a_clone(fleet: SmallFleet) -> None:
+    person = fleet.person()
     plan = fleet.plan(order(1), order(2))
     fleet.start_worker("one")
     said = run(

@@ -20,15 +20,8 @@ from tests.llmch.command_line import Said, Words, run, start
 pytestmark = pytest.mark.rest
 
 
-def person(fleet: SmallFleet) -> Path:
-    home = fleet.folder / "person"
-    home.mkdir(exist_ok=True)
-    fleet.configure(home)
-    return home
-
-
 def submit(fleet: SmallFleet, plan: Path, *flags: str | Path) -> Said:
-    return run(*_words(fleet, plan, *flags), cwd=person(fleet), **DATE)
+    return run(*_words(fleet, plan, *flags), cwd=fleet.person(), **DATE)
 
 
 def _words(fleet: SmallFleet, plan: Path, *flags: str | Path) -> Words:
@@ -39,7 +32,7 @@ def _words(fleet: SmallFleet, plan: Path, *flags: str | Path) -> Words:
 
 
 def wait(fleet: SmallFleet, plan: str, *flags: str | Path) -> Said:
-    return run("fleet", "wait", plan, "--json", *flags, cwd=person(fleet))
+    return run("fleet", "wait", plan, "--json", *flags, cwd=fleet.person())
 
 
 def failures_by_suite(file: Path) -> dict[str, int]:
@@ -53,7 +46,7 @@ def alone(fleet: SmallFleet, plan: Path) -> str:
     said = run(
         *("run-all", "--repo", fleet.copy_of_repo(), "--workdir", plan, "--branch", "work"),
         *("--json", "--sandbox", "off", "--reply-format", "json"),
-        cwd=person(fleet),
+        cwd=fleet.person(),
         OPENAI_BASE_URL=fleet.model.base_url,
         **DATE,
     )
@@ -70,7 +63,7 @@ def test_a_submitted_plan_lands_on_the_remote_what_one_machine_makes(fleet: Smal
     expected = alone(fleet, plan)
     for name in ("one", "two"):
         fleet.start_worker(name)
-    cases = person(fleet) / "cases.xml"
+    cases = fleet.person() / "cases.xml"
     said = submit(fleet, plan, "--wait", "--junit", cases)
     assert said.code == 0, said.err + said.out
     assert said.document["tip"] == expected == tip_on_remote(fleet)
@@ -79,7 +72,7 @@ def test_a_submitted_plan_lands_on_the_remote_what_one_machine_makes(fleet: Smal
     noted = git(fleet.remote, "notes", "--ref=llmch", "list").splitlines()
     assert len(noted) == 3
     run_dir = Path(said.document["run_dir"])
-    assert run_dir.is_relative_to(person(fleet) / "artifacts")
+    assert run_dir.is_relative_to(fleet.person() / "artifacts")
     assert json.loads((run_dir / "run.json").read_text())["status"] == "completed"
     assert fleet.refs_left() == ""
     assert read_fleet(fleet.url).queue == ()
@@ -92,13 +85,13 @@ def test_a_plan_may_be_left_and_its_end_read_later(fleet: SmallFleet) -> None:
     assert said.code == 0, said.err
     assert said.document["branch"] == "work"
     name = said.document["plan"]
-    shown = run("fleet", "status", cwd=person(fleet))
+    shown = run("fleet", "status", cwd=fleet.person())
     assert f"{name}" in shown.out
     assert "queued" in shown.out
     assert "remote work" in shown.out
     fleet.start_worker("one")
     until(lambda: [each.state for each in read_fleet(fleet.url).plans] == ["ended"], "it ends")
-    cases = person(fleet) / "cases.xml"
+    cases = fleet.person() / "cases.xml"
     ended = wait(fleet, name, "--junit", cases)
     assert ended.code == 1, ended.err
     assert [each["state"] for each in ended.document["orders"]] == ["landed", "failed"]
@@ -126,7 +119,7 @@ def test_an_order_that_failed_is_asked_for_anew_when_its_plan_is_submitted_again
 def test_what_happens_is_shown_while_it_happens(fleet: SmallFleet) -> None:
     plan = fleet.plan(order(1))
     words = [each for each in _words(fleet, plan, "--wait") if each != "--json"]
-    with start(*words, cwd=person(fleet), **DATE) as running:
+    with start(*words, cwd=fleet.person(), **DATE) as running:
         until(lambda: bool(read_fleet(fleet.url).plans), "the plan is queued")
         fleet.start_worker("one")
         out, err = running.communicate(timeout=200)
@@ -140,7 +133,7 @@ def test_what_happens_is_shown_while_it_happens(fleet: SmallFleet) -> None:
 @large
 def test_whoever_stops_to_wait_does_not_stop_the_plan(fleet: SmallFleet) -> None:
     plan = fleet.plan(order(1))
-    with start(*_words(fleet, plan, "--wait"), cwd=person(fleet), **DATE) as waiting:
+    with start(*_words(fleet, plan, "--wait"), cwd=fleet.person(), **DATE) as waiting:
         until(lambda: bool(read_fleet(fleet.url).plans), "the plan is queued")
         assert waiting.stderr is not None
         while "no worker of the fleet is alive" not in (line := waiting.stderr.readline()):

@@ -226,13 +226,6 @@ def test_a_note_that_git_refuses_is_told_and_changes_nothing(factory: Factory) -
     assert any("no note was added" in each.message for each in factory.seen(Warned))
 
 
-@pytest.fixture
-def remote(factory: Factory) -> Path:
-    git(factory.scratch, "init", "--quiet", "--bare", "remote")
-    git(factory.repo, "remote", "add", "origin", str(factory.scratch / "remote"))
-    return factory.scratch / "remote"
-
-
 def test_a_branch_is_pushed_where_that_is_asked_for(factory: Factory, remote: Path) -> None:
     summary = factory.run(order(), [GOOD], push=True)
     assert git(remote, "rev-parse", "work") == summary.commit

@@ -17,13 +17,6 @@ NOTES = [NOTES_REF, PROOF_REF]
 DATE = "@1700000000 +0000"
 
 
-@pytest.fixture
-def remote(factory: Factory) -> Path:
-    git(factory.scratch, "init", "--quiet", "--bare", "remote")
-    git(factory.repo, "remote", "add", "origin", str(factory.scratch / "remote"))
-    return factory.scratch / "remote"
-
-
 def test_the_notes_on_its_commits_go_along(factory: Factory, remote: Path) -> None:
     factory.run(order(), [GOOD], push=True)
     for ref in NOTES:

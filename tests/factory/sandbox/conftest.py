@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TypeAlias
 
 import pytest
 
 from factory.sandbox.policy import Backend
+from tests.factory.sandbox import homes
 from tests.factory.sandbox.sandbox_arena import (
     Arena,
     Driver,
@@ -74,3 +76,11 @@ def attacked(request: pytest.FixtureRequest, user: User, driver_of: DriverOf) ->
     """As `arena`, and one more without any sandbox."""
     with opened_arena(request.param, user, driver_of(user)) as arena:
         yield arena
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    home = tmp_path / "home"
+    home.mkdir()
+    homes.add_secrets(home)
+    return home

@@ -15,14 +15,6 @@ from tests.factory.sandbox import homes
 from tests.harness import as_ordinary_user
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    home = tmp_path / "home"
-    home.mkdir()
-    homes.add_secrets(home)
-    return home
-
-
 def find(home: Path, *path: str, files: dict[str, str] | None = None, **environ: str) -> Toolchains:
     repo = home.parent / "repo"
     repo.mkdir(exist_ok=True)

@@ -20,14 +20,6 @@ from tests.factory.sandbox import homes
 from tests.real_tools import add_real_rust, kept_seeds, needs
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    home = tmp_path / "home"
-    home.mkdir()
-    homes.add_secrets(home)
-    return home
-
-
 @pytest.fixture(params=list(Backend)[1:])
 def backend(request: pytest.FixtureRequest) -> Backend:
     return Backend(request.param)

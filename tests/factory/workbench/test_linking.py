@@ -169,21 +169,12 @@ def test_a_lock_that_an_order_lands_ends_the_showing(factory: Factory, checkout:
     relock = order(1, allowed_files=["uv.lock"], acceptance_commands=[SHOWN], title="Lock again")
     after = order(2, acceptance_commands=[f"sh -c '! {SHOWN}'"])
     replies: dict[str, list[Reply]] = {
-        "WO-01": [_rewriting("uv.lock", "one\n", "two\n")],
+        "WO-01": [proposal({"uv.lock": "two\n"})],
         "WO-02": [GOOD],
     }
     summary = factory.run_all(manifest([relock, after]), replies)
     assert summary.verdict == "PASS"
     assert len(warnings_of(factory)) == 1
-
-
-def _rewriting(path: str, old: str, new: str) -> str:
-    import hashlib
-    import json
-
-    base = hashlib.sha256(old.encode()).hexdigest()
-    writes = [{"path": path, "base_sha256": base, "content": new}]
-    return json.dumps({"summary": "as scripted", "writes": writes})
 
 
 def test_a_folder_that_git_does_not_ignore_belongs_to_the_project(factory: Factory) -> None:

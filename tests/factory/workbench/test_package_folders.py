@@ -78,17 +78,8 @@ def test_a_link_to_a_package_of_the_repo_leads_to_the_workspace_s(
         acceptance_commands=["grep -q new node_modules/a/index.js"],
         postconditions=[{"kind": "file_exists", "path": "packages/a/index.js"}],
     )
-    reply = _rewriting("packages/a/index.js", "old\n", "new\n")
+    reply = proposal({"packages/a/index.js": "new\n"})
     assert factory.run(document, [reply], sandbox=sandbox).verdict == "PASS"
-
-
-def _rewriting(path: str, old: str, new: str) -> str:
-    import hashlib
-    import json
-
-    base = hashlib.sha256(old.encode()).hexdigest()
-    writes = [{"path": path, "base_sha256": base, "content": new}]
-    return json.dumps({"summary": "as scripted", "writes": writes})
 
 
 def test_a_lock_above_that_differs_ends_the_showing_of_all_parts(

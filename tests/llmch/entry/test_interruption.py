@@ -38,13 +38,6 @@ both_signals = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM]
 all_signals = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 
 
-@pytest.fixture
-def order_file(cwd: Path) -> Path:
-    path = cwd.parent / "WO-01.json"
-    path.write_text(json.dumps(order()))
-    return path
-
-
 def read_until(process: subprocess.Popen[str], words: str, stream: IO[str] | None = None) -> None:
     """Read lines up to the first with `words`: by then, what it announces is under way.
 

@@ -31,13 +31,6 @@ KEYS = {
 
 
 @pytest.fixture
-def spec(cwd: Path) -> Path:
-    path = cwd.parent / "spec.md"
-    path.write_text("# Greeter\n\nSay hello.\n")
-    return path
-
-
-@pytest.fixture
 def transcript(
     say: Say, spec: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> tuple[str, ...]:

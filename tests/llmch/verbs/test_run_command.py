@@ -35,13 +35,6 @@ Run = Callable[..., Said]
 
 
 @pytest.fixture
-def order_file(cwd: Path) -> Path:
-    path = cwd.parent / "WO-01.json"
-    path.write_text(json.dumps(order()))
-    return path
-
-
-@pytest.fixture
 def run(say: Say, repo: Path, order_file: Path) -> Run:
     """Runs the order on the repo, commands without a sandbox."""
 
