@@ -168,7 +168,10 @@ def _gemini() -> _Known:
 
 def _mini() -> _Known:
     # Small models write no calls of tools, so it has a form in which a command is a fenced block.
-    settings = ("mini{in_text}.yaml", "model.model_kwargs.api_base={base_url}/v1")
+    settings = (
+        *("mini{in_text}.yaml", "model.model_class=litellm{in_text}"),
+        "model.model_kwargs.api_base={base_url}/v1",
+    )
     return _Known(
         "mini-swe-agent",
         "2.4.6",

@@ -23,12 +23,16 @@ _REPLY_TOKENS = 50
 
 @dataclass
 class WireServer:
-    """Answers calls of any wire; `calls` holds their paths and bodies. `text` ends the agent."""
+    """Answers calls of any wire; `calls` holds their paths and bodies. `text` ends the agent.
+
+    An agent that sends no tools gets its steps in blocks of the language `fence`, if that is named.
+    """
 
     steps: Sequence[str]
     text: str
     calls: list[tuple[str, Json]] = field(default_factory=list)
     url: str = ""
+    fence: str = ""
 
     def answer(self, path: str, body: Json) -> tuple[str, str]:
         """Return the media type and the text of the reply to a call."""
@@ -44,6 +48,8 @@ class WireServer:
             documents = [self._gemini(self._next(done), body)]
             return _sent(documents, is_stream="stream" in path)
         else:
+            if self.fence and "tools" not in body:
+                done = sum(each["role"] == "assistant" for each in body["messages"])
             stream = body.get("stream") is True
             documents = self._chat(self._next(done), body, done, stream)
             return _sent(documents, is_stream=stream, end=stream)
@@ -60,6 +66,8 @@ class WireServer:
             function = {"name": name, "arguments": json.dumps(arguments)}
             call = {"index": 0, "id": f"call_{done}", "type": "function", "function": function}
             said = {"role": "assistant", "content": None, "tool_calls": [call]}
+        elif step is not None and self.fence:
+            said["content"] = f"THOUGHT: next.\n\n```{self.fence}\n{step}\n```"
         reason = "tool_calls" if "tool_calls" in said else "stop"
         part = "delta" if stream else "message"
         choice = {"index": 0, part: said, "finish_reason": reason}

@@ -21,6 +21,7 @@ import pytest
 from factory.agents.known_agents import agent_named
 from factory.agents.run_agent import find_problem
 from factory.orders.documents import RunSummary
+from factory.orders.model_choice import ModelChoice, parse_ladder
 from factory.run.run_order import run_order
 from factory.sandbox.policy import Backend
 from shared.llm.live_client import LiveClient
@@ -73,7 +74,9 @@ class Scene:
         """Return how many calls the agent has to make."""
         return len(self.server.steps) + (self.name != "mini")
 
-    def run(self, mode: Mode = Mode.LIVE, branch: str = "work") -> RunSummary:
+    def run(
+        self, mode: Mode = Mode.LIVE, branch: str = "work", model: str = "scripted"
+    ) -> RunSummary:
         settings = FactorySettings(
             proposers=(self.words or (self.name,),), agent=replace(AgentSettings(), minutes=3.0)
         )
@@ -81,6 +84,7 @@ class Scene:
             factory=settings,
             sandbox=SandboxSettings(backend=Backend.BWRAP),
             max_attempts=1,
+            models=ModelChoice(parse_ladder(model)),
             branch=branch,
         )
         access = ModelAccess(self.server.url, KEY)
@@ -141,6 +145,16 @@ def test_it_lands_the_order_where_it_is_prompted(scene: Scene) -> None:
     calls = len(scene.server.calls)
     again = scene.run(Mode.REPLAY, "again")
     assert (again.verdict, again.usage.calls, len(scene.server.calls)) == ("PASS", 0, calls)
+
+
+def test_mini_does_the_steps_of_a_small_model_that_writes_them_as_blocks(scene: Scene) -> None:
+    if scene.name != "mini":
+        pytest.skip(f"{scene.name} has one form for all models")
+    scene.server.fence = "mswea_bash_command"
+    summary = scene.run(model="coder-1.5b")
+    assert summary.verdict == "PASS", summary.attempt_records[-1].failure_brief
+    assert not any("tools" in body for _, body in scene.server.calls)
+    assert len(scene.server.calls) == scene.calls
 
 
 def test_it_is_found_to_work_by_a_trial(name: str) -> None:
