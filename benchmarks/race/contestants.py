@@ -15,7 +15,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -127,12 +127,18 @@ def _reply(url: str, model: str, text: str, seconds: float) -> str:
         return f"no reply: {error}"
 
 
+# A small model may go on without end, and its agents have no limit where calls cost nothing.
+_MOST_STEPS: Final = 20
+_LIMITS: Final = {"mini": ("-c", f"agent.step_limit={_MOST_STEPS}")}
+
+
 def run_agent(name: str) -> Contestant:
     """Return the agent of that name, started as llmch does, with nothing else of llmch around."""
 
     def run(task: Task, folder: Path, server: Server) -> Entry:
         repo = make_repo(task, folder)
         agent = agent_named((name,))
+        agent = replace(agent, words=(*agent.words, *_LIMITS.get(name, ())))
         errand = Errand(task.text, server.model, task.targets, (), server.minutes, folder / "agent")
         private = folder / "private"
         private.mkdir()
@@ -191,6 +197,7 @@ def _run_llmch(task: Task, folder: Path, server: Server, words: tuple[str, ...])
                 "OPENAI_API_KEY": "none",
                 "PYTHONPATH": str(_PROJECT),
                 "LLMCH_WORKSPACES": str(folder / "workspaces"),
+                "LLMCH_FACTORY_AGENT_CALLS": str(_MOST_STEPS),
             },
             server.minutes * 60,
         )
