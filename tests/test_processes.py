@@ -59,7 +59,9 @@ def test_a_process_whose_own_parent_has_ended_is_found_as_well() -> None:
         pytest.raises(AssertionError, match="sleep 601"),
         processes.none_left(patience_seconds=0),
     ):
-        subprocess.run(["sh", "-c", "sleep 601 >/dev/null 2>&1 &"], check=True)
+        script = "sleep 601 >/dev/null 2>&1 & echo $!"
+        said = subprocess.run(["sh", "-c", script], check=True, capture_output=True)
+        comes_true(lambda: is_named(int(said.stdout), "sleep"))
     with contextlib.suppress(ChildProcessError):
         os.waitpid(-1, 0)
 
