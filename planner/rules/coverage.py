@@ -19,8 +19,7 @@ from shared.files.strict_documents import at
 from shared.languages.acceptance_commands import analyse_command, runs_tests
 from shared.languages.read_commands import CodeRun, Command, ProgramRun, ShellCodeRun
 from shared.languages.registry import language_of
-from shared.work_order import work_order
-from shared.work_order.plan_folder import unreadable_plan_in
+from shared.work_order import plan_folder, work_order
 
 if TYPE_CHECKING:
     from planner.plan.parse_plan import Plan
@@ -303,7 +302,7 @@ def coverage_of_folder(
     """
     plan = plan_edits.read_plan_folder(folder)
     if plan.problems or any(draft.order is None for draft in plan.drafts):
-        raise unreadable_plan_in(folder)
+        raise plan_folder.unreadable_plan_in(folder)
     return coverage_of_plan(plan, commits_of)
 
 
