@@ -226,11 +226,13 @@ def test_the_command_that_goes_on_prepares_packages_as_the_run_did(
 def test_the_command_that_goes_on_runs_commands_as_the_run_did(
     failed: Said, say: Say, repo: Path, monkeypatch: pytest.MonkeyPatch, *, given: bool
 ) -> None:
-    flags = ("--sandbox", "off", "--python", sys.executable) if given else ()
+    words = ("--sandbox", "off", "--python", sys.executable, "--model", "large one")
+    flags = words if given else ()
     with model_server(monkeypatch, TWO):
         said = say("retry", "2", "--repo", repo, "--reply-format", "json", *flags)
     assert said.code == 0
-    more = f" --python {sys.executable} --sandbox off" if given else " --sandbox off"
+    given_words = f" --python {sys.executable} --sandbox off --model 'large one'"
+    more = given_words if given else " --sandbox off"
     assert f"--branch work --repo {repo}{more}` goes on" in said.out
 
 
