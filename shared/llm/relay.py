@@ -53,6 +53,7 @@ class RelayTerms:
     A limit that the agent sets below `max_output_tokens` stays. Where effort and temperature are
     `None`, the agent's own are sent. `most_tokens` bounds input and output of all calls together.
     `most_bytes` bounds what all calls have together, since the transcript has each of them whole.
+    An agent that has said and got the same `most_rounds` times in a row is ended.
     `masks` are regular expressions over the compact JSON of a call: what the first group matches
     differs between equal runs, and the group's name says what it is.
     """
@@ -66,6 +67,7 @@ class RelayTerms:
     masks: tuple[str, ...] = ()
     most_tokens: int | None = None
     most_bytes: int = 256 * 1024 * 1024
+    most_rounds: int = 6
 
 
 class _Ended(CallRefused):
@@ -189,7 +191,7 @@ class Relay:
             self.note(f"{short_name(call.model)} was asked for; the model is {terms.model}")
         limits = [each for each in (call.limit, terms.max_output_tokens) if each is not None]
         temperature, effort = terms.temperature, terms.reasoning_effort
-        turn = self._next_turn(len(call.body))
+        turn = self._next_turn(call)
         key = f"{route} {digest}"
         with self._lock:
             self._used |= dict.fromkeys(used)
@@ -219,10 +221,12 @@ class Relay:
         self._made[key] += 1
         return self._made[key] - 1
 
-    def _next_turn(self, size: int) -> int:
+    def _next_turn(self, call: Call) -> int:
         """Return the number of a call; past a bound refuse it, and have the agent ended."""
-        terms = self._terms
+        terms, size = self._terms, len(call.body)
         with self._lock:
+            if call.rounds >= terms.most_rounds and not self.reached:
+                self.reached = f"it said and got the same {call.rounds} times in a row"
             for most, taken, what in (
                 (terms.most_calls, self.calls + 1, "calls"),
                 (terms.most_tokens, self._tokens + 1, "tokens"),

@@ -130,9 +130,11 @@ class Call:
     """Hold an agent's call once it is clean: the body that is kept, and what is set by llmch.
 
     Where the agent asks for a limit, a temperature or an effort, they are here, not in the body.
+    `rounds` is how often in a row its last round is in it.
     """
 
     body: str
+    rounds: int
     is_streamed: bool
     model: str = ""
     limit: int | None = None
@@ -173,12 +175,61 @@ def clean_call(wire: Wire, route: str, source: bytes, name: Callable[[str], None
     temperature = asked.get("temperature")
     return Call(
         body=well_formed(json.dumps(body, ensure_ascii=False, separators=(",", ":"))),
+        rounds=count_rounds(next(filter(None, map(body.get, _CONVERSATIONS)), None)),
         is_streamed=body.get("stream") is True or route.endswith(_STREAMED),
         model=text_of(document.get("model")),
         limit=min(limits, default=None),
         temperature=temperature if type(temperature) in (int, float) else None,
         effort=effort if isinstance(effort, str) else None,
     )
+
+
+_CONVERSATIONS = ("messages", "input", "contents")
+# What differs between equal turns: what joins a call to its result, seals, marks for a cache.
+_LABELS = names(
+    "id call_id tool_call_id tool_use_id signature thoughtSignature encrypted_content "
+    "reasoning_details cache_control"
+)
+_MOST_TURNS = 8  # in one round, as where a model goes to and fro between four commands
+_MOST_ROUNDS = 8
+
+
+def count_rounds(turns: Any) -> int:
+    """Return how often in a row a conversation has its last round, counted up to eight.
+
+    A round is what the model said and what came of it, word for word, in up to eight turns.
+    """
+    if not isinstance(turns, list) or not turns:
+        return 0
+    most = 1
+    try:
+        last = [_without_labels(each) for each in turns[-_MOST_TURNS * _MOST_ROUNDS :]][::-1]
+    except RecursionError:  # an agent may nest what it says as deep as it likes
+        return most
+    for size in range(2, _MOST_TURNS + 1):
+        rounds = 1
+        while last[rounds * size : (rounds + 1) * size] == last[:size]:
+            rounds += 1
+        if rounds > most and {True, False} <= {_is_said(each) for each in last[:size]}:
+            most = rounds
+    return min(most, _MOST_ROUNDS)
+
+
+def _without_labels(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_without_labels(each) for each in node]
+    if isinstance(node, dict):
+        return {name: _without_labels(node[name]) for name in node.keys() - _LABELS}
+    return node
+
+
+def _is_said(turn: Any) -> bool:
+    """Return whether the model said a turn; it may be only a call of a tool, without a role."""
+    if not isinstance(turn, dict):
+        return False
+    if "role" in turn:
+        return turn["role"] in ("assistant", "model")
+    return not str(turn.get("type")).endswith("_output")
 
 
 def _parse(source: bytes) -> dict[str, Any]:

@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from shared.errors import BudgetReached, ModelUnavailable
 from shared.llm import relay
 from shared.llm.budget import Budget
 from shared.llm.model_client import Completion, LlmClient, Provider, Request
+from shared.llm.relay_wires import count_rounds
 from shared.llm.replayed_replies import NotOnRecord
 from tests.shared.llm.edge import (
     chat_chunk,
@@ -231,6 +234,85 @@ def test_the_bound_of_tokens_holds_as_well(tmp_path: Path) -> None:
     with relay_of(tmp_path, *[Send(chat_document())] * 9, terms=terms) as (agent, _):
         assert [agent.post(ask(str(number))).status for number in range(2)] == [200, 400]
     assert agent.relay.reached == "the bound of 15 tokens is reached"
+
+
+def _chat_round(command: str, output: str, number: int) -> list[dict[str, Any]]:
+    call = {"id": f"c{number}", "type": "function", "function": {"arguments": command}}
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": f"c{number}", "content": output},
+    ]
+
+
+def _response_round(command: str, output: str, number: int) -> list[dict[str, Any]]:
+    return [
+        {"type": "function_call", "call_id": f"c{number}", "name": "sh", "arguments": command},
+        {"type": "function_call_output", "call_id": f"c{number}", "output": output},
+    ]
+
+
+def _messages_round(command: str, output: str, number: int) -> list[dict[str, Any]]:
+    call = {"type": "tool_use", "id": f"c{number}", "name": "sh", "input": {"command": command}}
+    got = {"type": "tool_result", "tool_use_id": f"c{number}", "content": output}
+    mark = {"cache_control": {"type": "ephemeral"}} if number % 2 else {}
+    return [{"role": "assistant", "content": [call]}, {"role": "user", "content": [got | mark]}]
+
+
+def _gemini_round(command: str, output: str, number: int) -> list[dict[str, Any]]:
+    call = {"functionCall": {"name": "sh", "args": {"command": command}}}
+    said = {"role": "model", "parts": [call | {"thoughtSignature": f"s{number}"}]}
+    got = {"functionResponse": {"name": "sh", "response": {"output": output}}}
+    return [said, {"role": "user", "parts": [got]}]
+
+
+ROUNDS = (_chat_round, _response_round, _messages_round, _gemini_round)
+FIRST = {"role": "user", "content": "Do it."}
+
+
+@pytest.mark.parametrize("a_round", ROUNDS)
+def test_equal_rounds_are_counted_whatever_the_wire(a_round: Any) -> None:
+    def turns(*said: tuple[str, str]) -> list[dict[str, Any]]:
+        rounds = (a_round(*each, number) for number, each in enumerate(said))
+        return [FIRST, *(turn for each in rounds for turn in each)]
+
+    looks, writes = ("ls", "a.py"), ("touch b", "")
+    assert count_rounds(turns()) == 1
+    assert count_rounds(turns(looks, *[writes] * 4)) == 4
+    assert count_rounds(turns(*[writes] * 4, looks)) == 1
+    assert count_rounds(turns(*[looks, writes] * 3)) == 3
+    assert count_rounds(turns(*[("ls", str(number)) for number in range(9)])) == 1
+    assert count_rounds(turns(*[writes] * 40)) == 8
+
+
+def test_equal_results_of_several_tools_at_once_are_no_rounds() -> None:
+    calls = [_response_round(f"touch {number}", "", number) for number in range(9)]
+    said, got = ([each[place] for each in calls] for place in (0, 1))
+    assert count_rounds([FIRST, *said, *got]) == 1
+    assert count_rounds("words alone") == 0
+
+
+@given(st.recursive(st.none() | st.text(max_size=2), lambda each: st.lists(each, max_size=4)))
+def test_rounds_of_anything_are_counted(turns: Any) -> None:
+    assert 0 <= count_rounds(turns) <= 8
+
+
+def test_an_agent_that_goes_in_circles_is_ended(tmp_path: Path) -> None:
+    with relay_of(tmp_path, *[Send(chat_document())] * 9) as (agent, server):
+        turns: list[dict[str, Any]] = [FIRST]
+        got = []
+        for number in range(8):
+            got.append(agent.post({"messages": turns}).status)
+            turns += _chat_round("ls", "", number)
+        assert got == [200] * 6 + [400] * 2 and len(server.received) == 6
+    assert agent.relay.ended.is_set()
+    assert agent.relay.account == ("it said and got the same 6 times in a row",)
+
+
+def test_a_call_that_is_nested_without_end_counts_no_rounds(tmp_path: Path) -> None:
+    deep = b'{"messages":[{"role":"tool","content":' + b"[" * 3000 + b"]" * 3000 + b"}]}"
+    with relay_of(tmp_path, Send(chat_document())) as (agent, _):
+        assert agent.post(deep).status in (200, 400)
+    assert agent.relay.failure is None
 
 
 def test_a_cap_ends_the_run_after_the_agent(tmp_path: Path) -> None:
