@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
+import urllib.error
+import urllib.request
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -157,3 +159,14 @@ def test_a_tool_that_hangs_up_has_the_model_stop() -> None:
             assert asked.recv(1) == b"", "the gateway has hung up"
             asked.close()
         assert counted.calls == 0
+
+
+def test_a_tool_that_goes_in_circles_gets_no_more_replies() -> None:
+    said = [{"role": "assistant", "content": "ls"}, {"role": "user", "content": "a.py"}]
+    body = json.dumps({"messages": [{"role": "user", "content": "Do it."}, *said * 6]})
+    with counting("http://127.0.0.1:9/v1", "none") as (url, counted):
+        asked = urllib.request.Request(f"{url}/chat/completions", body.encode())
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(asked, timeout=60)
+        refused.value.close()
+    assert refused.value.code == 403 and counted.is_in_circles and not counted.calls

@@ -157,7 +157,8 @@ def run_agent(name: str) -> Contestant:
             )
         # Neither says by its exit code whether it is done: whoever ends by itself says so, unless
         # it names what has stopped it.
-        by_itself = not stay.was_stopped and counted.calls > counted.refused
+        was_stopped = stay.was_stopped or counted.is_in_circles
+        by_itself = not was_stopped and counted.calls > counted.refused
         claimed = by_itself and not has_given_up(stay.output)
         return Entry(repo, counted, claimed, time.monotonic() - started, stay.output)
 

@@ -1,7 +1,8 @@
 """Stands between a tool and the model's server, and counts what passes.
 
 Each tool is counted by the same scale, whatever it reports itself. A server that counts is
-believed; where it does not, four bytes of text are a token.
+believed; where it does not, four bytes of text are a token. A tool that goes in circles, by llmch's
+own measure, gets no more replies.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from shared.llm.relay_wires import goes_in_circles
+
 _BYTES_OF_A_TOKEN: Final = 4
 _CHUNK: Final = 65536
 _PASSED_ON: Final = ("content-type", "accept", "user-agent")
@@ -27,12 +30,16 @@ _PASSED_ON: Final = ("content-type", "accept", "user-agent")
 
 @dataclass(slots=True)
 class Counted:
-    """Hold what a tool asked of the model: calls, tokens, and the calls that were refused."""
+    """Hold what a tool asked of the model: calls, tokens, and the calls that were refused.
+
+    A call that is not passed on because the tool goes in circles is none of them.
+    """
 
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     refused: int = 0
+    is_in_circles: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def add(self, status: int, sent: bytes, received: bytes) -> None:
@@ -110,7 +117,11 @@ def _handler(base_url: str, key: str, counted: Counted) -> type[BaseHTTPRequestH
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            self._pass_on("POST", _with_usage(body))
+            if goes_in_circles(_conversation(body)):
+                counted.is_in_circles = True
+                self.send_error(http.HTTPStatus.FORBIDDEN, "it goes in circles")  # not asked again
+            else:
+                self._pass_on("POST", _with_usage(body))
 
         def _pass_on(self, method: str, body: bytes) -> None:
             kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
@@ -156,6 +167,13 @@ def _handler(base_url: str, key: str, counted: Counted) -> type[BaseHTTPRequestH
             """Say nothing: what is counted is kept."""
 
     return Handler
+
+
+def _conversation(body: bytes) -> Any:
+    with contextlib.suppress(ValueError, AttributeError):
+        document = json.loads(body)
+        return document.get("messages") or document.get("input")
+    return None
 
 
 def _with_usage(body: bytes) -> bytes:

@@ -30,7 +30,15 @@ from shared.events.events import Emit, Noted, ignore
 from shared.files.secret_values import redact, secret_values
 from shared.llm.budget import total_tokens
 from shared.llm.model_client import CallPlace, LlmClient, Relayed, ReplyFailed, Request, Usage
-from shared.llm.relay_wires import Call, CallRefused, Wire, clean_call, find_wire, short_name
+from shared.llm.relay_wires import (
+    MOST_ROUNDS,
+    Call,
+    CallRefused,
+    Wire,
+    clean_call,
+    find_wire,
+    short_name,
+)
 from shared.llm.reply_bodies import EVENT_STREAM, iter_events
 
 _LONGEST_CALL_BYTES = 8 * 1024 * 1024
@@ -53,7 +61,6 @@ class RelayTerms:
     A limit that the agent sets below `max_output_tokens` stays. Where effort and temperature are
     `None`, the agent's own are sent. `most_tokens` bounds input and output of all calls together.
     `most_bytes` bounds what all calls have together, since the transcript has each of them whole.
-    An agent that has said and got the same `most_rounds` times in a row is ended.
     `masks` are regular expressions over the compact JSON of a call: what the first group matches
     differs between equal runs, and the group's name says what it is.
     """
@@ -67,7 +74,6 @@ class RelayTerms:
     masks: tuple[str, ...] = ()
     most_tokens: int | None = None
     most_bytes: int = 256 * 1024 * 1024
-    most_rounds: int = 6
 
 
 class _Ended(CallRefused):
@@ -225,8 +231,8 @@ class Relay:
         """Return the number of a call; past a bound refuse it, and have the agent ended."""
         terms, size = self._terms, len(call.body)
         with self._lock:
-            if call.rounds >= terms.most_rounds and not self.reached:
-                self.reached = f"it said and got the same {call.rounds} times in a row"
+            if call.is_circle and not self.reached:
+                self.reached = f"it said and got the same {MOST_ROUNDS} times in a row"
             for most, taken, what in (
                 (terms.most_calls, self.calls + 1, "calls"),
                 (terms.most_tokens, self._tokens + 1, "tokens"),

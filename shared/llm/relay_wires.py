@@ -130,11 +130,10 @@ class Call:
     """Hold an agent's call once it is clean: the body that is kept, and what is set by llmch.
 
     Where the agent asks for a limit, a temperature or an effort, they are here, not in the body.
-    `rounds` is how often in a row its last round is in it.
     """
 
     body: str
-    rounds: int
+    is_circle: bool
     is_streamed: bool
     model: str = ""
     limit: int | None = None
@@ -175,7 +174,7 @@ def clean_call(wire: Wire, route: str, source: bytes, name: Callable[[str], None
     temperature = asked.get("temperature")
     return Call(
         body=well_formed(json.dumps(body, ensure_ascii=False, separators=(",", ":"))),
-        rounds=count_rounds(next(filter(None, map(body.get, _CONVERSATIONS)), None)),
+        is_circle=any(goes_in_circles(body.get(each)) for each in _CONVERSATIONS),
         is_streamed=body.get("stream") is True or route.endswith(_STREAMED),
         model=text_of(document.get("model")),
         limit=min(limits, default=None),
@@ -191,28 +190,25 @@ _LABELS = names(
     "reasoning_details cache_control"
 )
 _MOST_TURNS = 8  # in one round, as where a model goes to and fro between four commands
-_MOST_ROUNDS = 8
+MOST_ROUNDS: Final = 6
+"""How often an agent may say the same and get the same in a row."""
 
 
-def count_rounds(turns: Any) -> int:
-    """Return how often in a row a conversation has its last round, counted up to eight.
+def goes_in_circles(turns: Any) -> bool:
+    """Return whether a conversation ends with its last round over and over, word for word.
 
-    A round is what the model said and what came of it, word for word, in up to eight turns.
+    A round is what the model said and what came of it, in up to eight turns.
     """
-    if not isinstance(turns, list) or not turns:
-        return 0
-    most = 1
+    if not isinstance(turns, list):
+        return False
     try:
-        last = [_without_labels(each) for each in turns[-_MOST_TURNS * _MOST_ROUNDS :]][::-1]
+        last = [_without_labels(each) for each in turns[-_MOST_TURNS * MOST_ROUNDS :]][::-1]
     except RecursionError:  # an agent may nest what it says as deep as it likes
-        return most
+        return False
     for size in range(2, _MOST_TURNS + 1):
-        rounds = 1
-        while last[rounds * size : (rounds + 1) * size] == last[:size]:
-            rounds += 1
-        if rounds > most and {True, False} <= {_is_said(each) for each in last[:size]}:
-            most = rounds
-    return min(most, _MOST_ROUNDS)
+        if last[: size * MOST_ROUNDS] == last[:size] * MOST_ROUNDS:
+            return {True, False} <= {_is_said(each) for each in last[:size]}
+    return False
 
 
 def _without_labels(node: Any) -> Any:

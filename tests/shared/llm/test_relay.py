@@ -19,7 +19,7 @@ from shared.errors import BudgetReached, ModelUnavailable
 from shared.llm import relay
 from shared.llm.budget import Budget
 from shared.llm.model_client import Completion, LlmClient, Provider, Request
-from shared.llm.relay_wires import count_rounds
+from shared.llm.relay_wires import goes_in_circles
 from shared.llm.replayed_replies import NotOnRecord
 from tests.shared.llm.edge import (
     chat_chunk,
@@ -270,30 +270,31 @@ FIRST = {"role": "user", "content": "Do it."}
 
 
 @pytest.mark.parametrize("a_round", ROUNDS)
-def test_equal_rounds_are_counted_whatever_the_wire(a_round: Any) -> None:
+def test_six_equal_rounds_are_a_circle_whatever_the_wire(a_round: Any) -> None:
     def turns(*said: tuple[str, str]) -> list[dict[str, Any]]:
         rounds = (a_round(*each, number) for number, each in enumerate(said))
         return [FIRST, *(turn for each in rounds for turn in each)]
 
     looks, writes = ("ls", "a.py"), ("touch b", "")
-    assert count_rounds(turns()) == 1
-    assert count_rounds(turns(looks, *[writes] * 4)) == 4
-    assert count_rounds(turns(*[writes] * 4, looks)) == 1
-    assert count_rounds(turns(*[looks, writes] * 3)) == 3
-    assert count_rounds(turns(*[("ls", str(number)) for number in range(9)])) == 1
-    assert count_rounds(turns(*[writes] * 40)) == 8
+    assert not goes_in_circles(turns())
+    assert not goes_in_circles(turns(looks, *[writes] * 5))
+    assert goes_in_circles(turns(looks, *[writes] * 6))
+    assert goes_in_circles([FIRST, *turns(*[writes] * 40)])
+    assert not goes_in_circles(turns(*[writes] * 6, looks))
+    assert goes_in_circles(turns(*[looks, writes] * 6))
+    assert not goes_in_circles(turns(*[("ls", str(number)) for number in range(9)]))
 
 
-def test_equal_results_of_several_tools_at_once_are_no_rounds() -> None:
-    calls = [_response_round(f"touch {number}", "", number) for number in range(9)]
+def test_equal_results_of_several_tools_at_once_are_no_circle() -> None:
+    calls = [_response_round(f"touch {number}", "", number) for number in range(50)]
     said, got = ([each[place] for each in calls] for place in (0, 1))
-    assert count_rounds([FIRST, *said, *got]) == 1
-    assert count_rounds("words alone") == 0
+    assert not goes_in_circles([FIRST, *said, *got])
+    assert not goes_in_circles([FIRST] * 50)
 
 
 @given(st.recursive(st.none() | st.text(max_size=2), lambda each: st.lists(each, max_size=4)))
-def test_rounds_of_anything_are_counted(turns: Any) -> None:
-    assert 0 <= count_rounds(turns) <= 8
+def test_what_is_no_conversation_is_no_circle(turns: Any) -> None:
+    assert not goes_in_circles(turns)
 
 
 def test_an_agent_that_goes_in_circles_is_ended(tmp_path: Path) -> None:
