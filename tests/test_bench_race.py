@@ -169,4 +169,4 @@ def test_a_tool_that_goes_in_circles_gets_no_more_replies() -> None:
         with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(asked, timeout=60)
         refused.value.close()
-    assert refused.value.code == 403 and counted.is_in_circles and not counted.calls
+    assert refused.value.code == 404 and counted.is_in_circles and not counted.calls

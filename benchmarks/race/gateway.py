@@ -119,7 +119,8 @@ def _handler(base_url: str, key: str, counted: Counted) -> type[BaseHTTPRequestH
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             if goes_in_circles(_conversation(body)):
                 counted.is_in_circles = True
-                self.send_error(http.HTTPStatus.FORBIDDEN, "it goes in circles")  # not asked again
+                # An agent asks again after any other status than this one.
+                self.send_error(http.HTTPStatus.NOT_FOUND, "it goes in circles")
             else:
                 self._pass_on("POST", _with_usage(body))
 
