@@ -201,14 +201,21 @@ def goes_in_circles(turns: Any) -> bool:
     """
     if not isinstance(turns, list):
         return False
-    try:
-        last = [_without_labels(each) for each in turns[-_MOST_TURNS * MOST_ROUNDS :]][::-1]
-    except RecursionError:  # an agent may nest what it says as deep as it likes
-        return False
+    last = turns[: -_MOST_TURNS * MOST_ROUNDS - 1 : -1]
     for size in range(2, _MOST_TURNS + 1):
-        if last[: size * MOST_ROUNDS] == last[:size] * MOST_ROUNDS:
+        if len(last) < size * MOST_ROUNDS:
+            return False
+        pairs = zip(last, last[size : size * MOST_ROUNDS], strict=False)
+        if all(_is_same(*each) for each in pairs):
             return {True, False} <= {_is_said(each) for each in last[:size]}
     return False
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    try:
+        return one == other or bool(_without_labels(one) == _without_labels(other))
+    except RecursionError:  # an agent may nest what it says as deep as it likes
+        return False
 
 
 def _without_labels(node: Any) -> Any:
