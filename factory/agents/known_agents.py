@@ -46,6 +46,7 @@ _CODEX_MASKS: Final = (
 _GEMINI_MASKS: Final = (
     r'"id":"\w{1,64}_(?P<id>\d{13}_\d+)"',
     r"Today's date is (?P<date>[A-Z][a-z]+, [A-Z][a-z]+ \d{1,2}, \d{4}) ",
+    r"Process Group PGID: (?P<pid>\d+)",
 )
 _OPENCODE_MASKS: Final = (
     r"\\n +Today's date: (?P<date>[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d \d{4})\\n",

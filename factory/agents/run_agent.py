@@ -13,7 +13,7 @@ import shlex
 import sys
 import tempfile
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -186,6 +186,8 @@ def _perform(agent: Agent, task: AgentTask, text: str, client: LlmClient) -> Com
                 return f"was ended: {relay.reached}" if relay.ended.is_set() else ""
 
             stay = place.run(agent, errand, stop)
+    if relay.reached and not stay.was_stopped:  # it may have ended before llmch could end it
+        stay = replace(stay, words=f"was ended: {relay.reached}", was_stopped=True)
     found = collect(task)
     if task.is_cancelled():
         raise Interrupted("cancelled")

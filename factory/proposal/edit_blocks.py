@@ -294,6 +294,9 @@ _LONGEST: Final = 200
 _PROSE: Final = (".md", ".markdown", ".rst", ".txt", ".yaml", ".yml", "")
 
 
+_REMARK = re.compile(r"(?:^|\s)(?:#|//).*$")
+
+
 def find_placeholder(path: str, new: str, old: str) -> str:
     """Return the first line of `new` that is a mark for lines left out, or nothing.
 
@@ -307,7 +310,7 @@ def find_placeholder(path: str, new: str, old: str) -> str:
             there = frozenset(each.strip() for each in old.split("\n")) if there is None else there
             if line.strip() not in there:
                 return line.strip()
-        before = line.strip() or before
+        before = _REMARK.sub("", line).strip() or before
     return ""
 
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import re
+import string
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -154,9 +155,8 @@ _SEARCH_MARK = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _LONGEST_HEADING = 2000  # of the text between two blocks
-_HEADING_MARKS = re.compile(
-    r"^[#>*/<!;%\-\s]*(?:file|path)?:?\s*[*`'\"]*|[*`'\":/>\-\s]*$", re.IGNORECASE
-)
+_HEADING_MARKS = re.compile(r"[#>*/<!;%\-\s]*(?:file|path)?:?\s*[*`'\"]*", re.IGNORECASE)
+_MARKS_BEHIND = "*`'\":/>-" + string.whitespace
 _FENCE_IN_TEXT = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
 # Blocks in these languages show how to run something; they are not files.
 _COMMENTARY = frozenset({"bash", "sh", "shell", "console", "zsh"})
@@ -411,12 +411,18 @@ def _header_of(block: _Block, allowed: Sequence[str], repairs: list[str]) -> Hea
     if header.path is not None or len(block.above) > _LONGEST_HEADING:
         return header
     lines = [*block.above.splitlines(), block.content.partition("\n")[0]]
-    found = {_HEADING_MARKS.sub("", line) for line in lines}.intersection(allowed)
+    found = {_without_marks(line) for line in lines}.intersection(allowed)
     if len(found) != 1:
         return header
     (path,) = found
     repairs.append(f"the path {path} stood beside its block")
     return replace(header, path=path)
+
+
+def _without_marks(line: str) -> str:
+    """Return what a heading says, without the marks before and behind it."""
+    start = _HEADING_MARKS.match(line)
+    return line[start.end() if start else 0 :].rstrip(_MARKS_BEHIND)
 
 
 def _is_commentary(header: Header, block: _Block) -> bool:
@@ -476,7 +482,8 @@ def parse_claim(reply: str) -> ImpossibleClaim | None:
 
 def _claim(reason: str, command: str | None) -> ImpossibleClaim | None:
     """Return the claim, bounded; `None` if it gives no reason."""
-    reason = re.sub(r"\s*\n\s*", "\n", reason.strip(" \t\r\n`*"))[:_MAX_CLAIM]
+    lines = (each.strip() for each in reason.strip(" \t\r\n`*").split("\n"))
+    reason = "\n".join(filter(None, lines))[:_MAX_CLAIM]
     named = (command or "").strip().strip("`").strip()[:_MAX_CLAIM]
     return ImpossibleClaim(reason, named or None) if reason else None
 
@@ -495,4 +502,4 @@ def _summary(prose: str, paths: Container[str]) -> str:
     if line[:8].lower() == "summary:":
         return line[8:].strip()
     # It may be the heading of the first file.
-    return "" if _HEADING_MARKS.sub("", line) in paths else line.strip()
+    return "" if _without_marks(line) in paths else line.strip()

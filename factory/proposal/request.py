@@ -1,21 +1,18 @@
 """Builds the request for a proposal, and the schema of its reply.
 
 Strict servers accept a subset of JSON schema: every object is closed, every property is required,
-avoidable references are inlined, and few keywords are known. Such servers guarantee the form of a
-reply, but not that it ends: small models have written a string without a bound for ever. So this
-module bounds whatever can be bounded.
+and few keywords are known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from factory.orders.documents import (
     FALL_BACK_UP_TO_LINES,
     Form,
-    ModelProposal,
     Offer,
     ReplyFormat,
     ReplyRecord,
@@ -23,7 +20,6 @@ from factory.orders.documents import (
     reply_sha256,
 )
 from factory.orders.model_choice import AskedModel, ModelChoice, choose_offer
-from factory.proposal.scope import FileState
 from factory.proposal.shown_code import Focus, ShownFile, focus_of
 from shared.languages.registry import language_of
 from shared.llm.budget import likely_tokens, most_tokens
@@ -31,132 +27,7 @@ from shared.llm.model_client import Api, CallPlace, ReplySchema, Request, Role
 from shared.work_order.work_order import WorkOrder
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-
-# The keywords that strict servers know, besides those of the structure itself.
-_KEPT = ("enum", "pattern", "minimum", "maximum", "minItems", "maxItems")
-
-# With larger bounds, the grammar that a server compiles from a pattern becomes too large.
-_LONGEST_PATTERN_BOUND = 500
-
-_NO_CHOICES: Mapping[str, Sequence[str]] = {}
-
-
-def reply_schema(
-    name: str,
-    model: type[BaseModel],
-    *,
-    omit: Collection[str] = (),
-    choices: Mapping[str, Sequence[str]] = _NO_CHOICES,
-) -> ReplySchema:
-    """Return `strict_schema(model)` under `name`, in the form that a request needs."""
-    return ReplySchema(name, strict_schema(model, omit=omit, choices=choices))
-
-
-def strict_schema(
-    model: type[BaseModel],
-    *,
-    omit: Collection[str] = (),
-    choices: Mapping[str, Sequence[str]] = _NO_CHOICES,
-) -> dict[str, Any]:
-    """Return a schema for a reply from which a value of `model` can be made.
-
-    `omit` names properties, at any depth, that the program fills itself. `choices` maps the name
-    of a string property to the only values that it may have: the paths that may be written, the
-    hashes that were shown. Raises `ValueError` for models that no strict schema can express:
-    recursive models, and mappings with free keys.
-    """
-    source = model.model_json_schema()
-    return _Strict(source.get("$defs", {}), frozenset(omit), choices).node(source, ())
-
-
-class _Strict:
-    def __init__(
-        self,
-        definitions: Mapping[str, Any],
-        omit: Collection[str],
-        choices: Mapping[str, Sequence[str]],
-    ) -> None:
-        self._definitions = definitions
-        self._omit = omit
-        self._choices = choices
-
-    def node(self, source: Mapping[str, Any], inside: tuple[str, ...]) -> dict[str, Any]:
-        """Return the strict form of one schema node; `inside` are the references it is within."""
-        match source:
-            case {"$ref": str(reference)}:
-                return self._inlined(reference, inside)
-            case {"allOf": [only]}:
-                return self.node(only, inside)
-            case {"anyOf": [*options]} | {"oneOf": [*options]}:
-                return {"anyOf": [self.node(option, inside) for option in options]}
-            case {"const": value}:
-                return {"type": _json_type(value), "enum": [value]}
-            case {"type": "object"}:
-                return self._object(source, inside)
-            case {"type": "array", "items": {} as items}:
-                return {"type": "array", "items": self.node(items, inside), **_kept(source)}
-            case {"type": "string"}:
-                return {"type": "string", **_bounded(source), **_kept(source)}
-            case {"type": "integer" | "number" | "boolean" | "null" as kind}:
-                return {"type": kind, **_kept(source)}
-            case _:
-                raise ValueError(f"no strict schema can express {dict(source)}")
-
-    def _inlined(self, reference: str, inside: tuple[str, ...]) -> dict[str, Any]:
-        if reference in inside:
-            raise ValueError(f"no strict schema can express the recursion of {reference}")
-        name = reference.rpartition("/")[2]
-        return self.node(self._definitions[name], (*inside, reference))
-
-    def _object(self, source: Mapping[str, Any], inside: tuple[str, ...]) -> dict[str, Any]:
-        if "properties" not in source:
-            raise ValueError("no strict schema can express a mapping with free keys")
-        properties = {
-            name: self._property(name, each, inside)
-            for name, each in source["properties"].items()
-            if name not in self._omit
-        }
-        return {
-            "type": "object",
-            "properties": properties,
-            "required": list(properties),
-            "additionalProperties": False,
-            **_kept(source),
-        }
-
-    def _property(
-        self, name: str, source: Mapping[str, Any], inside: tuple[str, ...]
-    ) -> dict[str, Any]:
-        strict = self.node(source, inside)
-        if self._choices.get(name) and strict.get("type") == "string":
-            return {"type": "string", "enum": list(self._choices[name])}
-        return strict
-
-
-def _kept(source: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: source[name] for name in _KEPT if name in source}
-
-
-def _bounded(source: Mapping[str, Any]) -> dict[str, str]:
-    """Return a length bound as a pattern, because strict servers do not know `maxLength`."""
-    most = source.get("maxLength")
-    if most is None or most > _LONGEST_PATTERN_BOUND:
-        return {}
-    return {"pattern": rf"^[\s\S]{{{source.get('minLength', 0)},{most}}}$"}
-
-
-def _json_type(value: object) -> str:
-    match value:
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-        case None:
-            return "null"
-        case _:
-            return "string"
+    pass
 
 
 # A file that an order of the demos creates has 500 to 1,700 bytes, and its reply some marks and a
@@ -220,13 +91,14 @@ def build_request(
     sizes = [
         _written_size(each, question.offer) for each in shown if each.path in order.allowed_files
     ]
-    states = [file.state for file in shown]
+    hashes = sorted({each.state.sha256 for each in shown})
+    is_json = question.offer.format is ReplyFormat.JSON
     return Request(
         api=Api.CHAT,
         model=question.asked.model,
         prompt=question.prompt,
         place=CallPlace(Role.FACTORY, attempt, order.id),
-        reply_schema=_schema(order, states) if question.offer.format is ReplyFormat.JSON else None,
+        reply_schema=write_schema(order.allowed_files, hashes) if is_json else None,
         temperature=question.asked.temperature,
         max_output_tokens=models.max_output_tokens,
         reasoning_effort=models.reasoning_effort,
@@ -241,31 +113,37 @@ def _written_size(file: ShownFile, offer: Offer) -> int:
     return min(size, _EDIT_BYTES) if in_part else size
 
 
-def _schema(order: WorkOrder, shown: Sequence[FileState]) -> ReplySchema:
-    hashes = sorted({state.sha256 for state in shown})
-    choices = {"path": order.allowed_files, "base_sha256": hashes}
-    asked = reply_schema("write_proposal", ModelProposal, choices=choices)
-    properties = {"impossible": _CLAIM, **asked.schema["properties"]}
-    del properties["writes"]["minItems"]  # a claim comes without files
-    keys = {"properties": properties, "required": list(properties)}
-    return replace(asked, schema={**asked.schema, **keys})
+def write_schema(paths: Sequence[str], hashes: Sequence[str]) -> ReplySchema:
+    """Return the schema of a reply in JSON: files at these paths, each based on one of the hashes.
+
+    Where there are no hashes, any is taken. In place of files there may be a claim, as
+    `parse_claim` reads it. It has only the keywords that strict servers know.
+    """
+    base = {"enum": [*hashes]} if hashes else {"pattern": "^[0-9a-f]{64}$"}
+    write = {
+        "path": {"type": "string", "enum": [*paths]},
+        "base_sha256": {"type": "string", **base},
+        "content": {"type": "string"},
+    }
+    claim = {
+        "reason": {"type": "string"},
+        "command": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+    }
+    reply = {
+        "impossible": {"anyOf": [_closed(claim), {"type": "null"}]},
+        "summary": {"type": "string"},
+        "writes": {"type": "array", "items": _closed(write)},
+    }
+    return ReplySchema("write_proposal", _closed(reply))
 
 
-_CLAIM: Final[Mapping[str, Any]] = {
-    "anyOf": [
-        {
-            "type": "object",
-            "properties": {
-                "reason": {"type": "string"},
-                "command": {"anyOf": [{"type": "string"}, {"type": "null"}]},
-            },
-            "required": ["reason", "command"],
-            "additionalProperties": False,
-        },
-        {"type": "null"},
-    ]
-}
-"""The schema of what `parse_claim` reads."""
+def _closed(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
 
 
 def offer_for(

@@ -211,7 +211,7 @@ def parse_retry_after(headers: Mapping[str, str], wall: float) -> float | None:
 
     try:
         date = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     if date.tzinfo is None:
         date = date.replace(tzinfo=UTC)

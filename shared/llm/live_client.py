@@ -31,7 +31,15 @@ from shared.llm.call_retry import (
     with_retries,
 )
 from shared.llm.model_access import ModelAccess, check_access
-from shared.llm.model_client import Api, Completion, Provider, ReplyBroken, ReplyFailed, Request
+from shared.llm.model_client import (
+    Api,
+    Completion,
+    Provider,
+    ReplyBroken,
+    ReplyFailed,
+    Request,
+    ToolCall,
+)
 from shared.llm.reply_bodies import Document, NotJson, iter_documents, read_document
 from shared.llm.request_forms import (
     Quirks,
@@ -209,6 +217,7 @@ class LiveClient:
         if usage.estimated_calls:
             words = _USAGE_ESTIMATED if answer.usage is None else _USAGE_NOT_BELIEVED
             adjustments = (*adjustments, words)
+        calls = answer.calls or tool_calls.calls_in_text(answer.text, request.tools)
         return Completion(
             text="" if answer.document else self._cleaned(answer.text),
             model=well_formed(answer.model),
@@ -216,7 +225,7 @@ class LiveClient:
             reasoning=self._cleaned(answer.reasoning),
             adjustments=adjustments,
             document=answer.document,
-            calls=answer.calls or tool_calls.calls_in_text(answer.text, request.tools),
+            calls=tuple(map(self._cleaned_call, calls)),
             sealed=self._cleaned(answer.sealed),
         )
 
@@ -246,6 +255,9 @@ class LiveClient:
     def _cleaned(self, text: str) -> str:
         # A stream may have cut a secret into two pieces, in which it was not found.
         return redact(well_formed(text), self._access.secrets)
+
+    def _cleaned_call(self, call: ToolCall) -> ToolCall:
+        return ToolCall(*map(self._cleaned, (call.id, call.name, call.arguments)))
 
     def close(self) -> None:
         self._transport.close()

@@ -414,27 +414,25 @@ def _objects(text: str) -> list[str]:
 
 
 def _object_end(text: str, start: int) -> int:
-    depth = 0
-    for token in _BRACE_OR_STRING.finditer(text, start):
-        if token[0] == "{":
-            depth += 1
-        elif token[0] == "}":
-            depth -= 1
-            if depth == 0:
-                return token.end()
+    if end := _end_of(_BRACE_OR_STRING, "{}", text, start):
+        return end
     raise ReplyMalformed(f"the JSON object in the reply never closes{_first_fault(text, start)}")
 
 
 def _array_end(text: str, start: int) -> int:
-    depth = 0
-    for token in _BRACKET_OR_STRING.finditer(text, start):
-        if token[0] == "[":
-            depth += 1
-        elif token[0] == "]":
-            depth -= 1
-            if depth == 0:
-                return token.end()
+    if end := _end_of(_BRACKET_OR_STRING, "[]", text, start):
+        return end
     raise ReplyMalformed("the JSON array in the reply never closes")
+
+
+def _end_of(tokens: re.Pattern[str], pair: str, text: str, start: int) -> int:
+    """Return where what opens at `start` has closed; 0 if it never does."""
+    depth = 0
+    for token in tokens.finditer(text, start):
+        depth += {pair[0]: 1, pair[1]: -1}.get(token[0], 0)
+        if depth == 0:
+            return token.end()
+    return 0
 
 
 def _first_fault(text: str, start: int) -> str:

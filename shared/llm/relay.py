@@ -32,11 +32,13 @@ from shared.llm.budget import total_tokens
 from shared.llm.model_client import CallPlace, LlmClient, Relayed, ReplyFailed, Request, Usage
 from shared.llm.relay_wires import (
     MOST_ROUNDS,
+    NESTED,
     Call,
     CallRefused,
     Wire,
     clean_call,
     find_wire,
+    goes_in_circles,
     short_name,
 )
 from shared.llm.reply_bodies import EVENT_STREAM, iter_events
@@ -167,6 +169,8 @@ class Relay:
             if call.is_streamed and failed.lost:
                 exchange.cut(failed.lost[-1])
             raise _Ended(failed.message) from None
+        except RecursionError:  # in what is sent, which has more frames below it than what was read
+            raise CallRefused(NESTED) from None
         except Exception as error:  # a bug too must end the run, not only this thread
             self._fail(error)
             kind = error.message if isinstance(error, LlmchError) else "a fault of llmch"
@@ -230,8 +234,9 @@ class Relay:
     def _next_turn(self, call: Call) -> int:
         """Return the number of a call; past a bound refuse it, and have the agent ended."""
         terms, size = self._terms, len(call.body)
+        is_circle = goes_in_circles(call.turns, lambda text: self._masked(text)[0])
         with self._lock:
-            if call.is_circle and not self.reached:
+            if is_circle and not self.reached:
                 self.reached = f"it said and got the same {MOST_ROUNDS} times in a row"
             for most, taken, what in (
                 (terms.most_calls, self.calls + 1, "calls"),

@@ -7,9 +7,11 @@ run, fetch, store or remember.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -130,10 +132,11 @@ class Call:
     """Hold an agent's call once it is clean: the body that is kept, and what is set by llmch.
 
     Where the agent asks for a limit, a temperature or an effort, they are here, not in the body.
+    `turns` is the conversation in the body.
     """
 
     body: str
-    is_circle: bool
+    turns: Any
     is_streamed: bool
     model: str = ""
     limit: int | None = None
@@ -151,7 +154,18 @@ def clean_call(wire: Wire, route: str, source: bytes, name: Callable[[str], None
 
     Raises `CallRefused` if the body is not a JSON object, or goes on with what a server keeps.
     """
-    document = _parse(source)
+    try:
+        return _clean_call(wire, route, _parse(source), name)
+    except RecursionError:
+        raise CallRefused(NESTED) from None
+
+
+NESTED: Final = "the call's body is nested too deep"
+
+
+def _clean_call(
+    wire: Wire, route: str, document: Mapping[str, Any], name: Callable[[str], None]
+) -> Call:
     for part in wire.remembers:
         if document.get(part):
             raise CallRefused(f"{part} names what a server keeps; each call has to hold all of it")
@@ -171,14 +185,15 @@ def clean_call(wire: Wire, route: str, source: bytes, name: Callable[[str], None
         if part in body:
             body[part] = _cleaned(wire, body[part], name, top=part == "input")
     limits = [each for each in map(asked.get, _LIMITS) if type(each) is int and each > 0]
-    temperature = asked.get("temperature")
+    warmth = asked.get("temperature")
+    temperature = warmth if type(warmth) in (int, float) else None
     return Call(
         body=well_formed(json.dumps(body, ensure_ascii=False, separators=(",", ":"))),
-        is_circle=any(goes_in_circles(body.get(each)) for each in _CONVERSATIONS),
+        turns=next(filter(None, map(body.get, _CONVERSATIONS)), None),
         is_streamed=body.get("stream") is True or route.endswith(_STREAMED),
         model=text_of(document.get("model")),
         limit=min(limits, default=None),
-        temperature=temperature if type(temperature) in (int, float) else None,
+        temperature=temperature if temperature is not None and 0 <= temperature <= 2 else None,
         effort=effort if isinstance(effort, str) else None,
     )
 
@@ -189,31 +204,45 @@ _LABELS = names(
     "id call_id tool_call_id tool_use_id signature thoughtSignature encrypted_content "
     "reasoning_details cache_control"
 )
+_OF_TOOLS = names("input args arguments response")
+_VOLATILE = re.compile(
+    r"(?<![\d.])\d+(?:\.\d+)?(?= ?(?:m?s|sec(?:ond)?s?)\b)|(?<=duration_ms )[\d.]+"
+    r"|(?<!\d)\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?!\d)|\b0x[0-9a-f]{6,16}\b"
+)
+# To look again after some time is no circle; the minutes of an attempt bound it.
+_WAITS = re.compile(r"\b(?:sleep|wait|poll|write_stdin)", re.IGNORECASE)
 _MOST_TURNS = 8  # in one round, as where a model goes to and fro between four commands
 MOST_ROUNDS: Final = 6
 """How often an agent may say the same and get the same in a row."""
 
 
-def goes_in_circles(turns: Any) -> bool:
-    """Return whether a conversation ends with its last round over and over, word for word.
+def goes_in_circles(turns: Any, stable: Callable[[str], str] = str) -> bool:
+    """Return whether a conversation ends with its last round over and over.
 
-    A round is what the model said and what came of it, in up to eight turns.
+    A round is what the model said and what came of it, in up to eight turns. Durations, times and
+    ids may differ, and what `stable` takes from the compact JSON of a turn. A round in which the
+    model waits for something is none.
     """
     if not isinstance(turns, list):
         return False
     last = turns[: -_MOST_TURNS * MOST_ROUNDS - 1 : -1]
-    for size in range(2, _MOST_TURNS + 1):
-        if len(last) < size * MOST_ROUNDS:
-            return False
-        pairs = zip(last, last[size : size * MOST_ROUNDS], strict=False)
-        if all(_is_same(*each) for each in pairs):
-            return {True, False} <= {_is_said(each) for each in last[:size]}
-    return False
 
+    @cache
+    def text(at: int) -> str:
+        bare = _without_labels(last[at])
+        plain = json.dumps(bare, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        return _VOLATILE.sub("", stable(plain))
 
-def _is_same(one: Any, other: Any) -> bool:
+    def is_circle(size: int) -> bool:
+        said = [at for at in range(size) if _is_said(last[at])]
+        return (
+            0 < len(said) < size
+            and all(text(at) == text(at % size) for at in range(size, size * MOST_ROUNDS))
+            and not any(_WAITS.search(text(at)) for at in said)
+        )
+
     try:
-        return one == other or bool(_without_labels(one) == _without_labels(other))
+        return any(map(is_circle, range(2, min(_MOST_TURNS, len(last) // MOST_ROUNDS) + 1)))
     except RecursionError:  # an agent may nest what it says as deep as it likes
         return False
 
@@ -222,7 +251,11 @@ def _without_labels(node: Any) -> Any:
     if isinstance(node, list):
         return [_without_labels(each) for each in node]
     if isinstance(node, dict):
-        return {name: _without_labels(node[name]) for name in node.keys() - _LABELS}
+        return {
+            name: each if name in _OF_TOOLS else _without_labels(each)
+            for name, each in node.items()
+            if name not in _LABELS
+        }
     return node
 
 
@@ -236,11 +269,13 @@ def _is_said(turn: Any) -> bool:
 
 
 def _parse(source: bytes) -> dict[str, Any]:
-    def no_number(name: str) -> None:
-        raise ValueError(name)
+    def finite(text: str) -> float:
+        if math.isfinite(value := float(text)):
+            return value
+        raise ValueError(text)
 
     try:
-        document = json.loads(source, parse_constant=no_number)
+        document = json.loads(source, parse_constant=finite, parse_float=finite)
     except (ValueError, RecursionError):
         raise CallRefused("the call's body is not JSON") from None
     if not isinstance(document, dict):
@@ -411,7 +446,8 @@ def sent_path(request: Request) -> str:
     head, found, action = request.relayed.route.partition("/models/:")
     if not found:
         return head
-    return f"{head}/models/{quote(request.model)}:{action}" + ("?alt=sse" * (action == _STREAMED))
+    model = quote(request.model.removeprefix("models/"), safe="")
+    return f"{head}/models/{model}:{action}" + ("?alt=sse" * (action == _STREAMED))
 
 
 @dataclass(slots=True)
@@ -428,7 +464,9 @@ class _Reply:
             if isinstance(each, Mapping):
                 self.model = text_of(each.get("model") or each.get("modelVersion")) or self.model
                 usage = each.get("usage") or each.get("usageMetadata")
-                self.usage |= usage if isinstance(usage, dict) else {}
+                # The last event of Anthropic's wire may have `null` for what the first has counted.
+                known = usage.items() if isinstance(usage, dict) else ()
+                self.usage |= {part: each for part, each in known if each is not None}
         kind = text_of(document.get("type"))
         if not kind.endswith((".done", ".added", ".completed", ".incomplete")):
             self.said += filter(None, _said(document))

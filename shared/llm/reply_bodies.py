@@ -175,12 +175,13 @@ def iter_events(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield each whole event with its end, as its bytes came; what is cut off is dropped."""
     rest = b""
     for chunk in chunks:
-        start = max(0, len(rest) - 3)
+        start, begin = max(0, len(rest) - 3), 0
         rest += chunk
+        while found := _EVENT_END.search(rest, max(start, begin)):
+            yield rest[begin : found.end()]
+            begin = found.end()
+        rest = rest[begin:]
         if len(rest) > _LONGEST_EVENT:
             raise ReplyBroken(
                 f"an event of the reply has no end: over {_LONGEST_EVENT:,} bytes came"
             )
-        while found := _EVENT_END.search(rest, start):
-            yield rest[: found.end()]
-            rest, start = rest[found.end() :], 0

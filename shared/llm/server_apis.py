@@ -380,14 +380,18 @@ def usage_of(value: object) -> Usage | None:
     written = counted("cache_creation_input_tokens")
     whole = counted("prompt_tokens", "promptTokenCount")
     thoughts = counted("thoughtsTokenCount")
+    written_out = counted("completion_tokens", "output_tokens", "candidatesTokenCount")
+    reasoned = detail_count(said, "reasoning_tokens")
+    # xAI's completion is without its reasoning; the total tells.
+    if whole and counted("total_tokens") - whole - written_out >= reasoned:
+        thoughts += reasoned
     return Usage(
         calls=1,
         input_tokens=whole or counted("input_tokens") + cached + written,
         cached_tokens=detail_count(asked, "cached_tokens")
         or cached
         or counted("cachedContentTokenCount"),
-        output_tokens=counted("completion_tokens", "output_tokens", "candidatesTokenCount")
-        + thoughts,
-        reasoning_tokens=detail_count(said, "reasoning_tokens") or thoughts,
+        output_tokens=written_out + thoughts,
+        reasoning_tokens=reasoned or thoughts,
         written_tokens=written,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -188,7 +189,8 @@ def _function(tool: ModelTool) -> dict[str, Any]:
 class CallPieces:
     """Put the calls of a chat reply together from its chunks, or from its one message."""
 
-    found: dict[int, dict[str, str]] = field(default_factory=dict)
+    found: dict[tuple[int, int], dict[str, str]] = field(default_factory=dict)
+    _begun: Counter[int] = field(default_factory=Counter)
 
     def take(self, pieces: object) -> None:
         """Add the `tool_calls` of a message or of a chunk; whatever has another form is ignored."""
@@ -199,9 +201,14 @@ class CallPieces:
                 case _:
                     continue
             index = piece.get("index")
-            call = self.found.setdefault(index if type(index) is int else position, {})
-            call["id"] = _text(piece.get("id")) or call.get("id", "")
-            call["name"] = call.get("name", "") + _text(function.get("name"))
+            at = index if type(index) is int else position
+            identity, name = _text(piece.get("id")), _text(function.get("name"))
+            held = self.found.get((at, self._begun[at]), {}).get("id")
+            if held and identity and name and identity != held:
+                self._begun[at] += 1  # Ollama has the index 0 for each of several calls
+            call = self.found.setdefault((at, self._begun[at]), {})
+            call["id"] = identity or call.get("id", "")
+            call["name"] = call.get("name", "") + name
             call["arguments"] = call.get("arguments", "") + _text(function.get("arguments"))
 
     @property

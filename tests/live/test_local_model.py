@@ -22,7 +22,7 @@ import pytest
 import llmch
 from factory.orders.documents import WriteProposal
 from factory.orders.stages import Stage
-from factory.proposal.request import reply_schema
+from factory.proposal.request import write_schema
 from llmch.verbs.demo import find_example, make_repo
 from shared.events.events import Event, ModelTextArrived, Noted
 from shared.llm.live_client import LiveClient
@@ -75,8 +75,7 @@ def test_a_watched_reply_arrives_in_pieces_that_make_up_the_whole(server: ModelS
 
 
 def test_a_schema_binds_the_reply(server: ModelServer) -> None:
-    choices = {"path": ("hello.py",), "base_sha256": (EMPTY_SHA256,)}
-    schema = reply_schema("write_proposal", WriteProposal, choices=choices)
+    schema = write_schema(["hello.py"], [EMPTY_SHA256])
     prompt = (
         'Reply with a JSON object: a "summary" of a few words and "writes", a list with one object '
         'that has "path" (hello.py), "base_sha256" and "content", a program that prints hi.'

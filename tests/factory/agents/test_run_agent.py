@@ -78,6 +78,7 @@ def test_the_next_attempt_is_shown_what_came_of_the_last(factory: Factory) -> No
         ("print('\\x1b[2Jwiped'); sys.exit(3)", "ended with exit code 3"),
         ("os.kill(os.getpid(), 9)", "was ended by SIGKILL"),
         ("while True: call('again')", "the bound of 2 calls is reached"),
+        ("[call('again') for _ in range(3)]; write('hello.txt', 'hello')", "bound of 2 calls"),
         (
             "turns = [{'role': 'assistant', 'content': 'ls'}, {'role': 'user', 'content': ''}]\n"
             "while True: call('', messages=turns * 6)",

@@ -122,6 +122,13 @@ def test_only_a_reply_that_is_a_claim_is_one(reply: str, claim: ImpossibleClaim 
     assert parse_claim(reply) == claim
 
 
+def test_a_claim_with_many_blanks_is_read_at_once() -> None:
+    claim = parse_claim("IMPOSSIBLE: a" + " " * 1_000_000 + "b\n \n  c")
+    assert claim is not None and claim.reason.startswith("a ")
+    spaced = parse_claim("IMPOSSIBLE: a  b\n \n  c")
+    assert spaced is not None and spaced.reason == "a  b\nc"
+
+
 def test_a_claim_of_any_length_is_bounded() -> None:
     claim = parse_claim("IMPOSSIBLE: " + "no " * 100_000 + "\nCommand: " + "x" * 100_000)
     assert claim is not None

@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 from factory.orders.documents import MAX_EDITED_BYTES
 from factory.proposal.assemble_edits import Assembled, Present, assemble
-from factory.proposal.edit_blocks import Block, DefinitionBlock, FileBlock, SearchBlock
+from factory.proposal.edit_blocks import (
+    Block,
+    DefinitionBlock,
+    FileBlock,
+    SearchBlock,
+    find_placeholder,
+)
 
 TEXT = """\
 import os
@@ -100,6 +106,20 @@ def test_a_block_that_cannot_be_applied_is_refused_with_the_nearest_lines(
     assert bool(refusal.nearest) is bool(line)
     if line:
         assert refusal.nearest in f"\n{TEXT}"
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("def x(self) -> int:  # pragma: no cover\n    ...\n", ""),
+        ("@overload\ndef x(self) -> int:\n    # as in the base\n    ...\n", ""),
+        ("x = 1\n...\n", "..."),
+        ("x = 1  # see y:\n...\n", "..."),
+        ("def x():\n    # existing code here\n    ...\n", "# existing code here"),
+    ],
+)
+def test_dots_are_the_body_of_what_is_opened_above_them(code: str, found: str) -> None:
+    assert find_placeholder("a.py", code, "") == found
 
 
 @pytest.mark.parametrize(

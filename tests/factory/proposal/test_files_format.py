@@ -212,6 +212,14 @@ def test_a_path_above_the_block_names_it_where_the_path_is_allowed(heading: str)
     assert "the path src/a.py stood beside its block" in reply.repairs
 
 
+def test_a_line_of_many_marks_is_read_at_once() -> None:
+    marks = "x" + "-" * 500_000 + "x"
+    reply = parse_files_reply(f"{marks}\n\nThis:\n```\n{marks}\n```\n", ["src/a.py"])
+    assert reply.files[0].content == f"{marks}\n"
+    reply = parse_files_reply(f"This:\n```\n{marks}\n```\n", ["src/a.py"])
+    assert reply.files[0].content == f"{marks}\n"
+
+
 @pytest.mark.parametrize(
     "line", ["src/a.py", "src/a.py:", "`src/a.py`", "**src/a.py**:", " src/a.py "]
 )

@@ -1,17 +1,14 @@
-"""Strict schemas out of pydantic models."""
+"""The schema that binds a reply in JSON to what may be written and what was shown."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from pydantic import BaseModel, Field, StringConstraints
 
-from factory.orders.documents import WriteProposal
-from factory.proposal.request import reply_schema, strict_schema
-from shared.work_order.work_order import Manifest
+from factory.proposal.request import write_schema
 
 # What OpenAI's structured outputs document as supported.
 SUPPORTED = {
@@ -23,43 +20,15 @@ SUPPORTED = {
     "anyOf",
     "enum",
     "pattern",
-    "minimum",
-    "maximum",
-    "minItems",
-    "maxItems",
 }
+SHA = "0" * 64
+SCHEMA = dict(write_schema(["a.py", "b.py"], [SHA]).schema)
+WRITE = {"path": "a.py", "base_sha256": SHA, "content": "x = 1\n"}
+REPLY: dict[str, Any] = {"impossible": None, "summary": "s", "writes": [WRITE]}
 
 
-class Part(BaseModel):
-    """Documentation that no model needs to read."""
-
-    kind: Literal["a"]
-    size: Annotated[int, Field(ge=0, le=9)] = 0
-    note: str | None = None
-
-
-class Whole(BaseModel):
-    name: Annotated[str, StringConstraints(max_length=40)]
-    sha: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
-    parts: Annotated[tuple[Part, ...], Field(max_length=3)] = ()
-    flag: bool = False
-
-
-class Chain(BaseModel):
-    next: Chain | None = None
-
-
-class Free(BaseModel):
-    table: dict[str, int]
-
-
-class Anything(BaseModel):
-    value: Any
-
-
-@pytest.mark.parametrize("model", [Whole, WriteProposal, Manifest])
-def test_a_strict_schema_uses_only_what_strict_servers_know(model: type[BaseModel]) -> None:
-    schema = strict_schema(model)
+@pytest.mark.parametrize("schema", [SCHEMA, dict(write_schema(["a.py"], []).schema)])
+def test_the_schema_uses_only_what_strict_servers_know(schema: dict[str, Any]) -> None:
     Draft202012Validator.check_schema(schema)
     for node in _nodes(schema):
         assert node.keys() <= SUPPORTED
@@ -68,52 +37,27 @@ def test_a_strict_schema_uses_only_what_strict_servers_know(model: type[BaseMode
             assert node["required"] == list(node["properties"])
 
 
-def test_what_fits_the_schema_fits_the_model() -> None:
-    document = {
-        "name": "x",
-        "sha": "0" * 64,
-        "parts": [{"kind": "a", "size": 3, "note": None}],
-        "flag": True,
-    }
-    assert Draft202012Validator(strict_schema(Whole)).is_valid(document)
-    assert Whole.model_validate(document).parts[0].size == 3
-
-
 @pytest.mark.parametrize(
-    "change",
+    ("change", "fits"),
     [
-        {"name": "x" * 41},
-        {"sha": "0" * 65},
-        {"parts": [{"kind": "b", "size": 3, "note": None}]},
-        {"parts": [{"kind": "a", "size": 3}]},
-        {"parts": [{"kind": "a", "size": 10, "note": None}]},
-        {"more": 1},
+        ({}, True),
+        ({"impossible": {"reason": "r", "command": None}, "writes": []}, True),
+        ({"writes": [WRITE | {"path": "c.py"}]}, False),
+        ({"writes": [WRITE | {"base_sha256": "1" * 64}]}, False),
+        ({"writes": [{"path": "a.py", "content": ""}]}, False),
+        ({"impossible": {"reason": "r"}}, False),
+        ({"more": 1}, False),
     ],
 )
-def test_bounds_stay_bounds(change: dict[str, Any]) -> None:
-    document = {"name": "x", "sha": "0" * 64, "parts": [], "flag": True} | change
-    assert not Draft202012Validator(strict_schema(Whole)).is_valid(document)
+def test_a_reply_is_tied_to_paths_and_hashes(change: dict[str, Any], fits: bool) -> None:
+    assert Draft202012Validator(SCHEMA).is_valid(REPLY | change) is fits
 
 
-def test_paths_and_hashes_can_be_tied_to_what_was_shown() -> None:
-    shown = {"path": ["a.py", "b.py"], "base_sha256": ["0" * 64]}
-    write = strict_schema(WriteProposal, choices=shown)["properties"]["writes"]["items"]
-    assert write["properties"]["path"] == {"type": "string", "enum": ["a.py", "b.py"]}
-    assert write["properties"]["base_sha256"] == {"type": "string", "enum": ["0" * 64]}
-    assert write["properties"]["content"] == {"type": "string"}
-
-
-def test_what_the_program_fills_in_itself_is_left_out() -> None:
-    schema = reply_schema("plan", Manifest, omit=["provenance", "verify_exempt"])
-    assert schema.name == "plan"
-    assert "provenance" not in str(schema.schema)
-    assert "verify_exempt" not in str(schema.schema)
-
-
-@pytest.mark.parametrize("model", [Chain, Free, Anything])
-def test_what_no_strict_schema_can_say_is_refused(model: type[BaseModel]) -> None:
-    with pytest.raises(ValueError, match="no strict schema can express"):
-        strict_schema(model)
+def test_without_hashes_any_is_taken() -> None:
+    schema = dict(write_schema(["a.py"], []).schema)
+    assert Draft202012Validator(schema).is_valid(REPLY)
+    changed = REPLY | {"writes": [WRITE | {"base_sha256": "none"}]}
+    assert not Draft202012Validator(schema).is_valid(changed)
 
 
 def _nodes(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import threading
 from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler
@@ -309,11 +310,73 @@ def test_an_agent_that_goes_in_circles_is_ended(tmp_path: Path) -> None:
     assert agent.relay.account == ("it said and got the same 6 times in a row",)
 
 
-def test_a_call_that_is_nested_without_end_counts_no_rounds(tmp_path: Path) -> None:
-    deep = b'{"messages":[{"role":"tool","content":' + b"[" * 3000 + b"]" * 3000 + b"}]}"
-    with relay_of(tmp_path, Send(chat_document())) as (agent, _):
-        assert agent.post(deep).status in (200, 400)
+def test_what_differs_between_equal_runs_hides_no_circle() -> None:
+    results = [
+        f"Chunk ID: {number:06x}\nWall time: 0.05{number} seconds\nOutput:\n3 passed in 0.{number}s"
+        for number in range(6)
+    ]
+    turns = [turn for at, each in enumerate(results) for turn in _response_round("t", each, at)]
+
+    def stable(text: str) -> str:
+        return re.sub(r"Chunk ID: [0-9a-f]{6}", "", text)
+
+    assert goes_in_circles(turns, stable) and not goes_in_circles(turns)
+
+
+def test_an_id_that_a_tool_is_given_tells_rounds_apart() -> None:
+    turns = [
+        turn
+        for number in range(6)
+        for turn in (
+            {"role": "model", "parts": [{"functionCall": {"name": "get", "args": {"id": number}}}]},
+            {"role": "user", "parts": [{"functionResponse": {"response": {"output": "none"}}}]},
+        )
+    ]
+    assert not goes_in_circles(turns)
+
+
+def test_to_wait_for_something_is_no_circle() -> None:
+    waits = [_chat_round("sleep 30; tail -1 build.log", "compiling", each) for each in range(9)]
+    assert not goes_in_circles([turn for each in waits for turn in each])
+
+
+HUGE = b"1" + b"0" * 400
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(
+            b'{"messages":' + b"[" * deep + b"]" * deep + b"}"
+            for deep in (300, 450, 700, 930, 3000)
+        ),
+        *(
+            b'{"messages":[{"role":"user","content":"x","tool_calls":'
+            + b"[" * deep
+            + b"]" * deep
+            + b"}]}"
+            for deep in (450, 900, 930)
+        ),
+        b'{"messages":[],"temperature":' + HUGE + b"}",
+        b'{"messages":[],"temperature":1e999}',
+        b'{"messages":[],"top_p":1e999}',
+        b'{"messages":[],"max_tokens":' + HUGE + b"}",
+        b'{"messages":[],"seed":' + HUGE + b"}",
+    ],
+)
+def test_no_body_of_an_agent_ends_the_run(tmp_path: Path, body: bytes) -> None:
+    with relay_of(tmp_path, *[Send(chat_document())] * 2) as (agent, _):
+        assert agent.post(body).status in (200, 400)
+        assert agent.post(ask()).status == 200
     assert agent.relay.failure is None
+
+
+def test_a_long_stream_comes_whole(tmp_path: Path) -> None:
+    stream = chat_stream(*["x" * 700_000] * 14)
+    with relay_of(tmp_path, stream) as (agent, _):
+        got = agent.post(ask(stream=True))
+    assert (got.status, got.is_whole) == (200, True) and len(got.body) > 9_000_000
+    assert not agent.relay.account
 
 
 def test_a_cap_ends_the_run_after_the_agent(tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.llm.model_client import Relayed, ReplyBroken, ReplyFailed, Request, Usage
-from shared.llm.relay_wires import read_relayed
+from shared.llm.relay_wires import read_relayed, sent_path
 from shared.llm.reply_bodies import EVENT_STREAM, HttpReply
+from shared.llm.server_apis import usage_of
 from shared.llm.server_replies import Refusal, answer_usage
 from tests.shared.llm.edge import (
     chat_chunk,
@@ -99,6 +100,28 @@ def test_a_stream_stays_as_its_bytes_are_however_it_is_cut(
 def test_the_usage_of_a_stream_is_what_its_server_reports(wire: str, usage: Usage) -> None:
     answer, _ = read(events_of(STREAMS[wire]))
     assert answer.usage == usage
+
+
+def test_reasoning_beside_the_reply_is_counted_where_the_total_has_it() -> None:
+    counts = {"prompt_tokens": 21, "completion_tokens": 2, "total_tokens": 83}
+    counts |= {"completion_tokens_details": {"reasoning_tokens": 60}}
+    assert usage_of(counts) == Usage(1, 21, 0, 62, 60)
+    assert usage_of(counts | {"completion_tokens": 62}) == Usage(1, 21, 0, 62, 60)
+
+
+def test_a_count_that_is_null_takes_nothing_from_one_that_came_before() -> None:
+    last = {"output_tokens": 5, "input_tokens": None, "cache_read_input_tokens": None}
+    events = [each | {"usage": last} if "usage" in each else each for each in MESSAGES]
+    answer, _ = read(events_of(events))
+    assert answer.usage == Usage(1, 7, 4, 5, 0)
+
+
+def test_a_model_of_gemini_may_have_its_prefix() -> None:
+    route = "/v1beta/models/:generateContent"
+    request = Request(
+        asked().api, "models/g-1", "", asked().place, relayed=Relayed(route, "{}", "digest")
+    )
+    assert sent_path(request) == "/v1beta/models/g-1:generateContent"
 
 
 def test_a_call_of_a_tool_counts_as_text_where_no_usage_is_reported() -> None:

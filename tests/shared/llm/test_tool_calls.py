@@ -183,6 +183,18 @@ def test_calls_of_any_form_are_read_or_left_out(pieces: object, items: Any) -> N
         assert call.name and call.id
 
 
+def test_calls_that_share_an_index_are_told_apart_by_their_ids() -> None:
+    gathered = CallPieces()
+    for identity, path in (("a", "x.py"), ("b", "y.py")):
+        for name, part in (("read", '{"path": '), ("", f'"{path}"}}')):
+            function = {"name": name, "arguments": part}
+            gathered.take([{"index": 0, "id": identity, "function": function}])
+    assert [(each.id, each.name, each.arguments) for each in gathered.calls] == [
+        ("a", "read", '{"path": "x.py"}'),
+        ("b", "read", '{"path": "y.py"}'),
+    ]
+
+
 def test_tools_and_answers_are_part_of_what_a_call_takes_and_of_its_record(tmp_path: Path) -> None:
     plain, asked = chat_request(), chat_request(tools=(READ,), exchanges=(SAID,))
     longer = chat_request(exchanges=(ToolTurn("", (CALL,), ("x" * 3000,)),))

@@ -38,6 +38,7 @@ NOW = 1_800_000_000.0
         ({"retry-after": formatdate(NOW - 90, usegmt=True)}, 0.0),
         ({"retry-after": formatdate(NOW + 90)}, 90.0),  # `-0000`: no time zone is meant
         ({"retry-after": "Wed, 99 Foo 2026 99:99:99 GMT"}, None),
+        ({"retry-after": "Mon, 01 Jan 99999999999 00:00:00 GMT"}, None),
         ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
         ({"retry-after-ms": "x", "retry-after": "9"}, 9.0),
     ],
