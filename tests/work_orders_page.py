@@ -47,7 +47,8 @@ MEANINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "beyond what its files and commands tell",
         "covers": "lists the requirements of the specification that the order carries out, or "
         "removed ones whose code it takes away",
-        "interfaces": "declares the public names of the Python files that the order writes",
+        "interfaces": "declares the public names of the files that the order writes, in Python, "
+        "JavaScript, TypeScript, Go or Rust",
         "changes": "lists names that the order declares anew or takes away on purpose (`play`, "
         "`Game.play`), and files that may lose more than half of their text",
         "notes": "tells the model everything else that it must know",
@@ -64,8 +65,9 @@ MEANINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "path": "names the file, which `allowed_files` must have",
     },
     "Interface": {
-        "path": "names a Python file of `allowed_files`",
-        "stub": "holds the text of a `.pyi` file: the names that the order adds or changes",
+        "path": "names a source file of `allowed_files`",
+        "stub": "holds the names that the order adds or changes, as the text of a `.pyi` file, "
+        "of a `.d.ts` file, or as signatures and types of Go or Rust",
     },
     "AcceptanceFile": {
         "path": "names a file that the order may not write: with `content` a new one, or an "

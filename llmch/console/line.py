@@ -387,7 +387,7 @@ def look_lines(branch: str, repo: str, cwd: str, *, done: bool) -> Iterator[Line
     yield Line(Mark.COPY, f"{git} switch {shlex.quote(branch)}")
     if done:
         merge = f"`{git} merge {shlex.quote(branch)}` takes them over"
-        yield Line(Mark.NEXT, f"{merge}; --pr on the same command asks for review")
+        yield Line(Mark.NEXT, f"{merge}; a run with --pr asks for review")
 
 
 def fetch_lines(branch: str, remote: str) -> Iterator[Line]:

@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("change", metavar="TEXT", help="what to change, in a sentence or two")
     parser.add_argument(
         "files", nargs="*", default=[], metavar="FILE",
-        help="files that matter: they are shown whole",
+        help="files that matter: they are shown to the model",
     )  # fmt: skip
     parser.add_argument(
         "--test", action="append", default=[], metavar="CMD",

@@ -162,8 +162,10 @@ def _read(path: Path) -> Spec:
         raise InvalidInput(f"spec {path} {state}", "describe the product in it")
     document = _structured(source.text, path)
     if document is None:
-        derived = derive_requirements(source.text, f"spec {path}")
-        return Spec(path, _title(source.text, path), source.text, source.sha256, derived)
+        remarks: list[str] = []
+        derived = derive_requirements(source.text, f"spec {path}", remarks.append)
+        title = _title(source.text, path)
+        return Spec(path, title, source.text, source.sha256, derived, remarks=tuple(remarks))
     requirements = tuple(
         Requirement(entry.id, entry.text.strip(), given=True) for entry in document.requirements
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
@@ -295,7 +295,15 @@ class Requirement:
     file: str = ""
 
 
-def derive_requirements(text: str, named: str = "the specification") -> tuple[Requirement, ...]:
+_UNTRACED: Final = (
+    "it has more than {most:,} {what}, so orders are traced to its own ids alone: "
+    "give its requirements ids of your own, or split it"
+)
+
+
+def derive_requirements(
+    text: str, named: str = "the specification", remark: Callable[[str], object] = bool
+) -> tuple[Requirement, ...]:
     """Return the requirements of a text, in their order.
 
     Those with an id of the author's have it. All other bullets and sentences have a derived id,
@@ -303,21 +311,25 @@ def derive_requirements(text: str, named: str = "the specification") -> tuple[Re
     lines that only lead up to a list, and prose that demands nothing are not requirements. A
     repeated statement counts once. Derived ids are left out where there are more than
     `MAX_DERIVED`, and all where there are more than a manifest may list, or in a text of more than
-    20,000 lines or 3,000 statements. Raises `InvalidInput`,
-    which begins with `named`, where an id is given to two requirements.
+    20,000 lines or 3,000 statements; `remark` is then called with a sentence for the author. Raises
+    `InvalidInput`, which begins with `named`, where an id is given to two requirements.
     """
     if text.count("\n") > _MAX_LINES:
+        remark(_UNTRACED.format(most=_MAX_LINES, what="lines"))
         return ()
     statements = [*islice(find_statements(text), _MAX_STATEMENTS + 1)]
     if len(statements) > _MAX_STATEMENTS:
+        remark(_UNTRACED.format(most=_MAX_STATEMENTS, what="statements"))
         return ()
     statements = relevant_statements([*with_joined_steps(statements)])
     statements = with_owned_text(with_settled_ids(statements, named))
     given = [each for each in statements if each.own_id and each.text]
     derived = list(_unrepeated(statements, {folded(each.text) for each in given}))
     if len(derived) > MAX_DERIVED:
+        remark(_UNTRACED.format(most=MAX_DERIVED, what="requirements without an id"))
         derived = []
     if len(given) + len(derived) > MAX_LISTED:
+        remark(_UNTRACED.format(most=MAX_LISTED, what="requirements"))
         return ()
     return tuple(_with_ids(sorted([*given, *derived], key=lambda each: each.line), given))
 

@@ -118,7 +118,9 @@ def guard(layer: Layer) -> tuple[Layer, tuple[str, ...]]:
         if refused:
             warnings.append(
                 f"{given.source}: {refused} is ignored: a target repo's own config may not set it;"
-                f" set it by llmch.toml beside a spec outside of the repo, {key.variable} or a flag"
+                f" set it by {key.variable}"
+                + (f", {key.flag.option}" if key.flag else "")
+                + " or a file outside of the repo that LLMCH_CONFIG names"
             )
     return kept, tuple(warnings)
 

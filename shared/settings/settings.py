@@ -510,7 +510,7 @@ class Settings:
         read_text,
         None,
         "the interpreter that `python` means to commands",
-        default_words="the repo's environment, else the one that runs llmch",
+        default_words="the repo's environment, else the active one, else llmch's own",
         guarded=True,
         flag=Flag("--python", FlagGroup.COMMANDS, "EXE"),
     )

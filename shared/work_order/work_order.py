@@ -203,7 +203,7 @@ class Provenance(_Document):
 
 
 class Interface(_Document):
-    """Declare, as a stub, the names that an order adds to a Python file or changes in it.
+    """Declare, as a stub, the names that an order adds to a file or changes in it.
 
     Any string is accepted as `path`, because a rule of its own judges it; a valid path is
     normalised.

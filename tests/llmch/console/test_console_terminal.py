@@ -70,7 +70,7 @@ LASTING = [
     "    $ llmch verify",
     "    $ git log --oneline b",
     "    $ git switch b",
-    "    → `git merge b` takes them over; --pr on the same command asks for review",
+    "    → `git merge b` takes them over; a run with --pr asks for review",
     "error: odd",
     "hint:  even",
 ]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from planner.rules.judge_plan import RULE_BY_CODE
 from planner.run_plan import PlanResult
+from planner.spec.read_spec import read_spec
 from planner.spec.requirements import (
     MAX_DERIVED,
     derive_requirements,
@@ -232,8 +233,15 @@ def test_an_introduction_of_those_who_want_the_product_demands_nothing(introduct
         assert said(f"# Shop\n\n{demand}\n\n{listed}")[0] == (3, demand)
 
 
-def test_a_book_is_not_traced() -> None:
-    assert derive_requirements("\n".join(f"- Rule {n}" for n in range(MAX_DERIVED + 1))) == ()
+def test_a_book_is_not_traced_and_its_author_told(planner: Planner) -> None:
+    book = [f"- Rule {n}" for n in range(MAX_DERIVED + 1)]
+    planner.spec.write_text("\n".join(book))
+    assert read_spec(planner.spec).requirements == ()
+    (said,) = read_spec(planner.spec).remarks
+    assert "more than 300 requirements without an id" in said and "ids of your own" in said
+    planner.spec.write_text("\n".join(book[1:]))
+    assert len(read_spec(planner.spec).requirements) == 300
+    assert read_spec(planner.spec).remarks == ()
 
 
 @given(st.text(alphabet="ab -*#`~1.:\n\t", max_size=200))

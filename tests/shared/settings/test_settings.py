@@ -398,10 +398,11 @@ def test_what_could_weaken_the_sandbox_is_ignored_with_a_warning(
     (repo / "pyproject.toml").write_text(project)
     loaded = load(tmp_path, repo=repo)
     assert loaded.settings == load(tmp_path).settings
-    variable = "LLMCH_" + named.split()[0].upper().replace(".", "_")
+    key = KEYS[named.split()[0]]
+    flag = f", {key.flag.option}" if key.flag else ""
     assert loaded.warnings == (
         f"{repo}/pyproject.toml: {named} is ignored: a target repo's own config may not set it;"
-        f" set it by llmch.toml beside a spec outside of the repo, {variable} or a flag",
+        f" set it by {key.variable}{flag} or a file outside of the repo that LLMCH_CONFIG names",
     )
 
 
