@@ -103,7 +103,7 @@ def test_the_usage_of_a_stream_is_what_its_server_reports(wire: str, usage: Usag
 
 
 def test_reasoning_beside_the_reply_is_counted_where_the_total_has_it() -> None:
-    counts = {"prompt_tokens": 21, "completion_tokens": 2, "total_tokens": 83}
+    counts: dict[str, Any] = {"prompt_tokens": 21, "completion_tokens": 2, "total_tokens": 83}
     counts |= {"completion_tokens_details": {"reasoning_tokens": 60}}
     assert usage_of(counts) == Usage(1, 21, 0, 62, 60)
     assert usage_of(counts | {"completion_tokens": 62}) == Usage(1, 21, 0, 62, 60)
