@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -279,18 +279,26 @@ def write_files(tree: Tree, writes: Sequence[FileWrite]) -> tuple[WriteRefusal, 
 class Staged:
     """Hold the tree that a commit of the written files has, and a refusal for each problem.
 
-    `filtered` are the files that a filter of the user's own config (git-lfs) has rewritten.
+    `filtered` are the files that a filter of the user's own config (git-lfs) has rewritten, and
+    `unixed` those with CRLF line ends as git stores them, with LF.
     """
 
     tree: str = ""
     refusals: tuple[WriteRefusal, ...] = ()
     filtered: frozenset[str] = frozenset()
+    unixed: tuple[FileWrite, ...] = ()
 
 
-def stage_files(git: Git, writes: Sequence[FileWrite], removed: Sequence[str] = ()) -> Staged:
+def stage_files(
+    git: Git,
+    writes: Sequence[FileWrite],
+    removed: Sequence[str] = (),
+    crlf: Collection[str] = (),
+) -> Staged:
     """Stage the written files, and return what git made of them.
 
-    `removed` are the files that the tree does not have any more.
+    `removed` are the files that the tree does not have any more, and `crlf` those that git checks
+    out with CRLF line ends, which a change of a part of them keeps.
     """
     paths = [each.path for each in writes]
     try:
@@ -303,8 +311,16 @@ def stage_files(git: Git, writes: Sequence[FileWrite], removed: Sequence[str] = 
     except GitFailed as failed:
         return Staged(refusals=tuple(_refused_by_git(git, paths, failed)))
     altered = [each for each in writes if not _is_stored_as_proposed(each, entries)]
+    with_lf = (_with_lf(each) for each in altered if each.path in crlf)
+    unixed = tuple(each for each in with_lf if _is_stored_as_proposed(each, entries))
+    stored = {each.path for each in unixed}
+    altered = [each for each in altered if each.path not in stored]
     refusals = tuple(_alterations(git, altered))
-    return Staged(tree, refusals, frozenset(each.path for each in altered))
+    return Staged(tree, refusals, frozenset(each.path for each in altered), unixed)
+
+
+def _with_lf(write: FileWrite) -> FileWrite:
+    return write.model_copy(update={"content": write.content.replace("\r\n", "\n")})
 
 
 def _is_stored_as_proposed(write: FileWrite, entries: Mapping[str, TreeEntry]) -> bool:
@@ -415,9 +431,14 @@ def check_writes(attempt: Attempt, step: Step) -> Attempt:
 def _write(attempt: Attempt, step: Step) -> Attempt:
     """Return the attempt with the tree and the commit of what it writes, or with a brief."""
     order, files, git = step.order, step.workspace.tree, step.workspace.git
-    staged = _staged(files, git, attempt.writes, order)
+    crlf = [each.path for each in attempt.shown if "\r\n" in each.text]
+    staged = _staged(files, git, attempt.writes, order, crlf)
+    if staged.unixed and not staged.refusals:
+        attempt = replace(attempt, formatted=staged.unixed)
+        staged = _staged(files, git, attempt.writes, order)
     if not staged.refusals and (formatted := _formatted(attempt, step)):
-        attempt = replace(attempt, formatted=formatted)
+        made = {each.path: each for each in (*attempt.formatted, *formatted)}
+        attempt = replace(attempt, formatted=tuple(made.values()))
         staged = _staged(files, git, attempt.writes, order)
     if staged.refusals:
         return replace(attempt, brief=_refused(staged.refusals, order))
@@ -429,9 +450,12 @@ def _write(attempt: Attempt, step: Step) -> Attempt:
     return replace(attempt, tree=staged.tree, commit=commit, filtered=staged.filtered)
 
 
-def _staged(files: Tree, git: Git, writes: Sequence[FileWrite], order: WorkOrder) -> Staged:
-    refusals = write_files(files, writes)
-    return Staged(refusals=refusals) if refusals else stage_files(git, writes, order.removed_files)
+def _staged(
+    files: Tree, git: Git, writes: Sequence[FileWrite], order: WorkOrder, crlf: Sequence[str] = ()
+) -> Staged:
+    if refusals := write_files(files, writes):
+        return Staged(refusals=refusals)
+    return stage_files(git, writes, order.removed_files, crlf)
 
 
 def _formatted(attempt: Attempt, step: Step) -> tuple[FileWrite, ...]:

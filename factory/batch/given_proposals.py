@@ -221,7 +221,14 @@ def _differing(git: Git, tip: str, tree: Tree, own: set[str]) -> set[str]:
     }
     tracked = own | set(trees.files_of(git, tip))
     new = [each for each in islice(_files_below(tree.root), _MOST_FILES) if each not in tracked]
-    return other.union(new).difference(trees.ignored(git, new) if new else ())
+    # Git answers nothing about what is below a submodule, which is no part of the proposal, or
+    # below a link, in the place of which the folder has a folder.
+    entries = trees.all_entries_of(git, tip)
+    modules = tuple(f"{path}/" for path, each in entries.items() if each.mode == "160000")
+    links = tuple(f"{path}/" for path, each in entries.items() if each.mode == "120000")
+    new = [each for each in new if not each.startswith(modules)]
+    asked = [each for each in new if not each.startswith(links)]
+    return other.union(new).difference(trees.ignored(git, asked) if asked else ())
 
 
 def _is(tree: Tree, path: str, object_id: str, size: int) -> bool:

@@ -171,7 +171,7 @@ def read_understood(path: Path) -> tuple[Entry, ...]:
         return ()
     found: list[Entry] = []
     for line in lines:
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, RecursionError):
             found.append(parse_entry(line))
     return tuple(found)
 
@@ -184,7 +184,7 @@ def unfinished(entries: Sequence[Entry]) -> bool:
 def _parse(line: bytes, path: Path, number: int) -> Entry:
     try:
         return parse_entry(line)
-    except ValueError as fault:
+    except (ValueError, RecursionError) as fault:
         raise Busy(
             f"{path}, line {number} cannot be understood: {fault}",
             "`llmch reset` ends the run of this journal and keeps all commits",

@@ -34,13 +34,15 @@ from shared.work_order.work_order import CoveredRequirement, CoveringOrder, Work
 _SEARCHED = 10_000
 
 
-def was_moved_back(git: Git, reflog: Sequence[str], commit: str) -> bool:
+def _was_moved_back(
+    children: Mapping[str, Sequence[str]], reflog: Sequence[str], commit: str
+) -> bool:
     """Return whether the branch lost `commit` by moving back to a commit before it.
 
-    `reflog` are the commits that the branch was at, newest first. Somebody who moves a branch back
-    takes the later commits away on purpose. A rebase or an amended commit keeps the work.
+    `reflog` are the commits that the branch was at, newest first, and `children` what `_children`
+    found for them. Somebody who moves a branch back takes the later commits away on purpose. A
+    rebase or an amended commit keeps the work.
     """
-    children = _children(git, reflog)
     having = _with_descendants(children, commit)
     newest = next((n for n, each in enumerate(reflog) if each in having), 0)
     if not newest:
@@ -184,13 +186,14 @@ def find_landed(git: Git, branch: str, tip: str, orders: Sequence[LoadedOrder]) 
     if not gone:
         return found
     alike, compared = _same_changes(git, tip, gone, recorded)
-    once_here = {each.id for each in reflog}
+    once_here = {each.id: None for each in reflog}
+    children = _children(git, [*once_here])
     lost = tuple(
         LostOrder(order, commit)
         for order, commit in gone.items()
         if order not in alike
         and commit in once_here
-        and not was_moved_back(git, [each.id for each in reflog], commit)
+        and not _was_moved_back(children, [each.id for each in reflog], commit)
     )
     return LandedOrders(first_parents, {**landed, **alike}, of_plans, tuple(alike), lost, compared)
 

@@ -57,6 +57,20 @@ _MOST_TOUCHED: Final = 100  # of one verification; more is a fault of the target
 _KEY = re.compile(r"[0-9a-f]{64}")
 
 
+def _rendered(verified: Sequence[tuple[str, KnownCommit]]) -> str:
+    document = {
+        "verified": [each for each, _ in verified],
+        "tests": {
+            each: {text: counted.model_dump(mode="json") for text, counted in one.tests.items()}
+            for each, one in verified
+        },
+        "touched": {
+            each: sorted(one.touched)[:_MOST_TOUCHED] for each, one in verified if one.touched
+        },
+    }
+    return json.dumps(document)
+
+
 @dataclass(frozen=True, slots=True)
 class KeptBases:
     """Keep the keys of verified trees in a repo's git folder. Only the holder of the lock writes.
@@ -87,22 +101,16 @@ class KeptBases:
         kept = self._read()
         kept.pop(key, None)
         newest = list({**kept, key: known}.items())[-_MOST_KEPT:]
-        document = {
-            "verified": [each for each, _ in newest],
-            "tests": {
-                each: {text: counted.model_dump(mode="json") for text, counted in one.tests.items()}
-                for each, one in newest
-            },
-            "touched": {
-                each: sorted(one.touched)[:_MOST_TOUCHED] for each, one in newest if one.touched
-            },
-        }
+        text = _rendered(newest)
+        while len(text) > _LARGEST_FILE and newest:
+            newest = newest[len(newest) // 4 + 1 :]
+            text = _rendered(newest)
         with contextlib.suppress(OSError):
             self.path.parent.mkdir(exist_ok=True)
             self.path.unlink(missing_ok=True)
             try:
                 with os.fdopen(os.open(self.path, _WRITE, 0o644), "w") as file:
-                    json.dump(document, file)
+                    file.write(text)
             except OSError:
                 self.path.unlink(missing_ok=True)
 

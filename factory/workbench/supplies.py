@@ -75,6 +75,9 @@ class Linking:
         return Chosen(tuple(linked), tuple(warnings))
 
 
+_NOT_IGNORED = "git does not ignore it"
+
+
 def find_links(wanted: Links, repo: Repo) -> Linking:
     """Return the folders of the checkout that `wanted`, the setting `link`, asks for.
 
@@ -85,10 +88,12 @@ def find_links(wanted: Links, repo: Repo) -> Linking:
     for path in wanted:
         if problem := _problem_with(path, repo.tree):
             raise _cannot_show(path, problem)
+    for path in set(wanted).intersection(trees.tracked_files(repo.git) if wanted else ()):
+        raise _cannot_show(path, _NOT_IGNORED)
     ignored = _ignored(repo, wanted) if wanted else frozenset()
     for path in wanted:
         if path not in ignored:
-            raise _cannot_show(path, "git does not ignore it")
+            raise _cannot_show(path, _NOT_IGNORED)
     return Linking(tuple(_Candidate(_linked(path, repo)) for path in wanted))
 
 
@@ -117,11 +122,12 @@ def _package_folders(repo: Repo) -> dict[str, PackageFolder]:
     names = _MANIFEST_NAMES
     beside = {path.rpartition("/")[0] for path in tracked if names.fullmatch(path)}
     places = sorted(beside | {""}, key=lambda place: (place.count("/"), place))[:_MOST_PLACES]
-    found = {}
+    found, entries = {}, frozenset(tracked)
     for place in places:
         for folder in PACKAGE_FOLDERS:
             path = f"{place}/{folder.name}" if place else folder.name
-            if (repo.tree / path).is_dir():
+            # A submodule is an entry itself, and git answers nothing about what is below one.
+            if (repo.tree / path).is_dir() and path not in entries:
                 found[path] = folder
     return found
 

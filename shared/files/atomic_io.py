@@ -132,7 +132,7 @@ def remove_drafts(folder: Path) -> None:
     """
     with suppress(OSError):
         for draft in folder.rglob(".*.tmp"):
-            if _DRAFT.fullmatch(draft.name):
+            if _DRAFT.fullmatch(draft.name) and not draft.is_dir():
                 draft.unlink()
 
 
@@ -143,7 +143,7 @@ def replace_files(folder: Path, files: Mapping[str, bytes], gone: Collection[str
     crash during the last renames can leave a part done. The old files are then in a hidden folder
     inside `folder`.
     """
-    staging = folder / f".{os.getpid()}.tmp"
+    staging = _draft_of(folder / "files")  # of another name than one that a killed process left
     new, old = staging / "new", staging / "old"
     try:
         with ExitStack() as undo:

@@ -76,8 +76,14 @@ def holds_private_key(text: str) -> bool:
 
 REDACTED = "[redacted]"
 
-# Shorter values ("yes", "1234") would be found inside innocent words.
+# Shorter values ("yes", "1234") would be found inside innocent words, and code is full of words
+# such as the `postgres` and `password` of a service in CI. What a record hides, a reply loses too.
 _SHORTEST_SECRET = 8
+_PLAIN_WORD = re.compile(r"[a-z]{1,15}|[A-Z][a-z]{1,14}|[A-Z]{1,15}|[a-z]{1,8}_[a-z]{1,8}")
+
+
+def _is_secret(value: str) -> bool:
+    return len(value) >= _SHORTEST_SECRET and not _PLAIN_WORD.fullmatch(value)
 
 
 # Variables with these ends hold URLs, which may have a password or a key in them.
@@ -88,7 +94,8 @@ _SECRET_PARAMETERS = frozenset({"auth", "code", "pass", "pwd", "sig", "signature
 def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return the secrets in the values of an environment's variables, longest first.
 
-    They are the values of variables whose names say that they are secret, and the secrets in URLs.
+    They are the values of variables whose names say that they are secret, and the secrets in URLs;
+    plain words of up to 15 letters are none.
     """
     # Every record calls this function, so names are read once, and of values only the needed ones.
     names = tuple(environ)
@@ -96,8 +103,7 @@ def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
     for name in names:
         if name.endswith(_URL_ENDS):
             found.update(url_secrets(environ[name]))
-    values = (value for value in found if len(value) >= _SHORTEST_SECRET)
-    return tuple(sorted(values, key=lambda value: (-len(value), value)))
+    return tuple(sorted(filter(_is_secret, found), key=lambda value: (-len(value), value)))
 
 
 @lru_cache(maxsize=64)

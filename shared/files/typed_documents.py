@@ -86,6 +86,9 @@ def read_record(path: Path, kind: type[T], faults: Faults) -> T | None:
         if path.exists() or path.is_symlink():
             faults.add(Misfit(f"cannot be read: {error.message}", path.name))
         return None
+    if len(data) > MAX_DOCUMENT_BYTES:
+        faults.add(Misfit(f"has over {MAX_DOCUMENT_BYTES:,} bytes", path.name))
+        return None
     found = Faults()
     try:
         return read_as(kind, json.loads(data), found)

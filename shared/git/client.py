@@ -392,17 +392,19 @@ def parse_entries(output: str) -> dict[str, TreeEntry]:
 
 def parse_batch(output: bytes) -> Iterator[StoredObject]:
     """Yield the objects in the output of `cat-file --batch`, in the sequence of the questions."""
-    while output:
-        head, _, rest = output.partition(b"\n")
-        text = head.decode("utf-8", "surrogateescape")
+    start = 0
+    while start < len(output):
+        end = output.find(b"\n", start)
+        end = len(output) if end < 0 else end
+        text = output[start:end].decode("utf-8", "surrogateescape")
+        start = end + 1
         found = _SIZED.fullmatch(text)
         if found is None:  # "ID missing"
             yield StoredObject(text, "", b"")
-            output = rest
             continue
-        length = int(found["size"])
-        yield StoredObject(found["id"], found["kind"], rest[:length])
-        output = rest[length + 1 :]
+        end = start + int(found["size"])
+        yield StoredObject(found["id"], found["kind"], output[start:end])
+        start = end + 1
 
 
 def parse_numstat(output: str) -> tuple[PatchedFile, ...]:

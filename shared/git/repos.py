@@ -237,11 +237,10 @@ def fast_forward(git: Git, commit: str) -> Finished:
     """Move the checked-out branch and its tree forward to `commit`, or change nothing.
 
     An ignored file in the way is kept, and the move is refused. By default git would overwrite
-    such a file silently.
+    such a file silently. With `--squash` in `branch.NAME.mergeOptions`, it would only stage.
     """
-    return git.with_config(ALL_SYNCED).try_run(
-        "merge", "--ff-only", "--no-overwrite-ignore", "--quiet", "--no-autostash", commit
-    )
+    options = ("--ff-only", "--no-squash", "--no-overwrite-ignore", "--quiet", "--no-autostash")
+    return git.with_config(ALL_SYNCED).try_run("merge", *options, commit)
 
 
 _FORM = re.compile(r"(?P<name>[^<>\n\0]+?) *<(?P<email>[^<>\s\0]+)>")

@@ -47,7 +47,10 @@ def submodules_of(git: Git, commit: str) -> tuple[str, ...]:
 
 def entries_of(git: Git, tree: str, paths: Sequence[str]) -> Mapping[str, TreeEntry]:
     """Return a tree's entries, by path, for those of `paths` that it has."""
-    return parse_entries(git.run("ls-tree", "-z", "--", tree, *paths))
+    if len(paths) <= _MOST_ASKED:
+        return parse_entries(git.run("ls-tree", "-z", "--", tree, *paths))
+    found, wanted = parse_entries(git.run("ls-tree", "-r", "-t", "-z", tree)), set(paths)
+    return {path: entry for path, entry in found.items() if path in wanted}
 
 
 def all_entries_of(git: Git, commit: str) -> Mapping[str, TreeEntry]:
@@ -55,23 +58,34 @@ def all_entries_of(git: Git, commit: str) -> Mapping[str, TreeEntry]:
     return parse_entries(git.run("ls-tree", "-r", "-z", commit))
 
 
-def _sized(git: Git, *asked: str) -> Iterator[tuple[str, str, str, int]]:
-    """Yield path, mode, id and size of each file and link among the entries that are asked for."""
+# With more, a look at the whole tree is faster, and a command line has an end.
+_MOST_ASKED = 500
+
+
+def _sized(
+    git: Git, commit: str, paths: Sequence[str] | None = None
+) -> Iterator[tuple[str, str, str, int]]:
+    """Yield path, mode, id and size of each file and link of a commit, or of `paths` alone."""
+    if paths is not None and not paths:
+        return
+    few = paths is not None and len(paths) <= _MOST_ASKED
+    asked = ("--", commit, *(paths or ())) if few else ("-r", commit)
+    wanted = None if few or paths is None else frozenset(paths)
     for record in filter(None, git.run("ls-tree", "-l", "-z", *asked).split("\0")):
         facts, _, path = record.partition("\t")
         mode, kind, object_id, size = facts.split()
-        if kind == "blob":
+        if kind == "blob" and (wanted is None or path in wanted):
             yield path, mode, object_id, int(size)
 
 
 def sizes_of(git: Git, commit: str, paths: Sequence[str]) -> Mapping[str, int]:
     """Return the sizes in bytes of those of `paths` that are files in `commit`."""
-    return {path: size for path, _, _, size in _sized(git, "--", commit, *paths)}
+    return {path: size for path, _, _, size in _sized(git, commit, paths)}
 
 
 def plain_files_of(git: Git, commit: str) -> Mapping[str, tuple[str, int]]:
     """Return the ids and the sizes of a commit's plain files, by path."""
-    found = _sized(git, "-r", commit)
+    found = _sized(git, commit)
     return {path: (each, size) for path, mode, each, size in found if mode in _REGULAR}
 
 
@@ -82,7 +96,7 @@ def hashes_of(git: Git, commit: str, paths: Sequence[str]) -> Mapping[str, str]:
     """
     if not paths:
         return {}
-    found = [each for each in _sized(git, "--", commit, *paths) if each[1] in _REGULAR]
+    found = [each for each in _sized(git, commit, paths) if each[1] in _REGULAR]
     hashes = _hashes(git, {object_id: size for _, _, object_id, size in found})
     return {path: hashes[each] for path, _, each, _ in found if each in hashes}
 
@@ -399,10 +413,15 @@ _BLAMED = re.compile(r"^([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?$", re.MULTILINE)
 
 
 def lines_from(git: Git, tip: str, commit: str, path: str) -> frozenset[int]:
-    """Return the lines of a file at `tip`, counted from 1, that `commit` wrote; none without it."""
-    done = git.try_run("blame", "--porcelain", tip, "--", path)
-    if done.exit_code:
+    """Return the lines of a file at `tip`, counted from 1, that `commit` wrote; none without it.
+
+    No program of the repository's config turns the file into text. Raises `GitFailed`.
+    """
+    done = git.try_run("blame", "--porcelain", "--no-textconv", tip, "--", path)
+    if b"no such path" in done.stderr:
         return frozenset()
+    if done.exit_code:
+        raise GitFailed(done)
     found = _BLAMED.finditer(done.stdout.decode("utf-8", "surrogateescape"))
     return frozenset(int(each[2]) for each in found if each[1] == commit)
 

@@ -81,14 +81,15 @@ def test_a_change_of_line_ends_alone_that_git_would_drop_is_refused(factory: Fac
     assert "use LF" in refusal(proposed(factory, CRLF))
 
 
-def test_a_file_checked_out_with_crlf_is_rewritten_with_lf(factory: Factory) -> None:
-    """The model is shown what commands see; what it gives back is what git stores."""
+@pytest.mark.parametrize("end", ["\r\n", "\n"])
+def test_a_file_checked_out_with_crlf_is_stored_with_lf(factory: Factory, end: str) -> None:
+    """The model is shown what commands see, and an edit keeps its line ends."""
     attributes(factory, "*.txt text eol=crlf\n")
     commit_all(factory.repo, {"hello.txt": LF})
-    crlf, lf = (proposal({"hello.txt": f"zero{end}one{end}"}) for end in ("\r\n", "\n"))
-    summary = factory.run(order(), [crlf, lf])
+    edit = proposal({"hello.txt": f"zero{end}one{end}"})
+    summary = factory.run(order(), [edit])
     assert "one\r\ntwo\r\n" in factory.prompt(0)
-    assert stages(summary) == [Stage.WRITE_SCOPE_VIOLATION, ""]
+    assert (summary.verdict, stages(summary)) == ("PASS", [""])
     assert blob(factory.repo, "work", "hello.txt") == b"zero\none\n"
     git(factory.repo, "switch", "--quiet", "work")
     assert (factory.repo / "hello.txt").read_bytes() == b"zero\r\none\r\n"

@@ -266,3 +266,14 @@ def test_a_virtual_environment_works_at_its_place_and_by_its_scripts(
     inside = "import sys; assert sys.prefix.endswith('.venv')"
     document = accepting(f'.venv/bin/python -c "{inside}"', ".venv/bin/hello")
     assert factory.run(document, [GOOD], sandbox=sandbox).verdict == "PASS"
+
+
+def test_a_submodule_with_the_name_of_a_package_folder_is_the_projects(
+    factory: Factory,
+) -> None:
+    git(factory.repo, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},vendor")
+    (factory.repo / "vendor").mkdir()
+    git(factory.repo, "commit", "--quiet", "--message=a submodule")
+    assert factory.run(order(), [GOOD]).verdict == "PASS"
+    with pytest.raises(PreflightRefused, match="vendor.*git does not ignore it"):
+        factory.run(order(), [GOOD], link=("vendor",), branch="other")

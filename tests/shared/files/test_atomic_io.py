@@ -237,3 +237,15 @@ def test_an_interrupt_leaves_nothing_behind(
     with pytest.raises(KeyboardInterrupt):
         write_text(tmp_path / "a", "x")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_process_left_is_in_nobodys_way(tmp_path: Path) -> None:
+    for name in (f".{os.getpid()}.tmp", ".files.0123456789abcdef.tmp"):
+        (tmp_path / name / "old").mkdir(parents=True)
+        (tmp_path / name / "old" / "a").write_bytes(b"theirs")
+    (tmp_path / ".b.0123456789abcdef.tmp").write_bytes(b"torn")
+    replace_files(tmp_path, {"a": b"new"})
+    remove_drafts(tmp_path)
+    assert (tmp_path / "a").read_bytes() == b"new"
+    assert not (tmp_path / ".b.0123456789abcdef.tmp").exists()
+    assert len([*tmp_path.rglob("old/a")]) == 2, "old files of a person are kept"

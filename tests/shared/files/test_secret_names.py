@@ -53,3 +53,16 @@ def test_the_setting_that_names_a_key_s_variable_is_no_key() -> None:
     """Errors name the variable, and would say `[redacted]`."""
     assert not is_redacted("LLMCH_FACTORY_KEY_VARIABLE")
     assert is_redacted("MY_KEY_VARIABLE")
+
+
+@pytest.mark.parametrize("value", ["password", "postgres", "Changeme", "POSTGRES", "my_password"])
+def test_a_plain_word_is_no_secret_because_code_is_full_of_it(value: str) -> None:
+    assert secret_values({"DB_PASSWORD": value}) == ()
+    assert value not in secret_values({"X_URL": f"postgresql://u:{value}@db"})
+
+
+@pytest.mark.parametrize(
+    "value", ["passw0rd", "correcthorsebattery", "sk-abcdefgh", "PassWord", "hunter-two-three"]
+)
+def test_any_other_value_is_one(value: str) -> None:
+    assert secret_values({"DB_PASSWORD": value}) == (value,)

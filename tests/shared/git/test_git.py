@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from shared.errors import CommandFailed
 from shared.git import commits, refs, repos, trees
@@ -17,6 +19,7 @@ from shared.git.client import (
     Git,
     GitFailed,
     clean_environment,
+    parse_batch,
     repo_filters,
     without_repo_filters,
 )
@@ -363,6 +366,48 @@ def test_a_fast_forward_keeps_what_is_in_its_way(asked: Git, repo: Path) -> None
     assert repos.fast_forward(asked, ahead).exit_code != 0
     assert (repo / "new.txt").read_text() == "mine\n"
     assert git(repo, "rev-parse", "HEAD") == start
+
+
+def test_a_fast_forward_moves_the_branch_whatever_its_options_say(asked: Git, repo: Path) -> None:
+    start = git(repo, "rev-parse", "HEAD")
+    ahead = commit_all(repo, {"new.txt": "theirs\n"})
+    git(repo, "reset", "--quiet", "--hard", start)
+    branch = git(repo, "symbolic-ref", "--short", "HEAD")
+    git(repo, "config", f"branch.{branch}.mergeOptions", "--squash --no-ff")
+    assert repos.fast_forward(asked, ahead).exit_code == 0
+    assert git(repo, "rev-parse", "HEAD") == ahead and git(repo, "status", "--porcelain") == ""
+
+
+def test_no_program_of_the_config_says_who_wrote_a_line(asked: Git, repo: Path) -> None:
+    commit = commit_all(repo, {"a.py": "x = 1\n", ".gitattributes": "*.py diff=foo\n"})
+    git(repo, "config", "diff.foo.textconv", "touch ran; cat")
+    assert trees.lines_from(asked, "HEAD", commit, "a.py") == {1}
+    assert not (repo / "ran").exists()
+    assert trees.lines_from(asked, "HEAD", commit, "gone.py") == set()
+    git(repo, "config", "blame.ignoreRevsFile", "missing")
+    with pytest.raises(GitFailed, match="missing"):
+        trees.lines_from(asked, "HEAD", commit, "a.py")
+
+
+def test_many_paths_are_looked_up_in_the_whole_tree(asked: Git, repo: Path) -> None:
+    names = [f"d{n % 7}/{n}.txt" for n in range(600)]
+    commit = commit_all(repo, dict.fromkeys(names, "x\n"))
+    few = [*names[:3], "d3", "absent"]
+    many = [*names, "d1", "absent"]
+    assert trees.entries_of(asked, commit, few).keys() == {*names[:3], "d3"}
+    assert trees.entries_of(asked, commit, many).keys() == {*names, "d1"}
+    assert trees.sizes_of(asked, commit, many) == dict.fromkeys(names, 2)
+    assert trees.hashes_of(asked, commit, many).keys() == set(names)
+    assert trees.sizes_of(asked, commit, []) == {}
+
+
+@given(st.lists(st.binary(max_size=20), max_size=5))
+def test_objects_are_read_whatever_is_in_them(contents: list[bytes]) -> None:
+    output = b"x y missing\n".join(
+        b"%040x blob %d\n%s\n" % (n, len(each), each) for n, each in enumerate(contents)
+    )
+    found = [each.content for each in parse_batch(output) if each.kind]
+    assert found == contents
 
 
 def test_an_ignored_file_is_kept_too(asked: Git, repo: Path) -> None:
