@@ -319,7 +319,8 @@ class IssueState(_Kept):
     """Hold how far an issue is.
 
     `issue_sha256` is the text that the plan was made from, and `left_out` what is not in it.
-    `comment` is llmch's own, that shows the plan. `done` says of each event what came of it, `told`
+    `comment` is llmch's own, that shows the plan, if it is `shown`. `due` are the remarks that were
+    planned and are not carried out yet. `done` says of each event what came of it, `told`
     which errors were told already.
     """
 
@@ -328,8 +329,10 @@ class IssueState(_Kept):
     issue_sha256: str = ""
     left_out: tuple[str, ...] = ()
     comment: int = 0
+    shown: bool = True
     request: str = ""
     remarks: tuple[KeptRemark, ...] = ()
+    due: tuple[str, ...] = ()
     answered: Mapping[str, str] = {}
     done: Mapping[str, str] = {}
     told: tuple[str, ...] = ()

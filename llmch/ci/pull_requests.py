@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlsplit
 
 from factory import preflight
+from factory.run.run_request import place_option
 from llmch.ci import run_reports
 from llmch.console import Console
 from llmch.console.document import Paragraph, Shape
@@ -131,8 +132,9 @@ class Forge:
         """Return the call that lists the open requests for a branch."""
         name = quote(branch, safe="")
         if self is GITHUB:
+            # gh replaces `:owner`, `:repo` and `:branch` in a path.
             owner = quote(remote.path.partition("/")[0], safe="")
-            path = f"{self.repo_path(remote)}/pulls?state=open&head={owner}:{name}"
+            path = f"{self.repo_path(remote)}/pulls?state=open&head={owner}%3A{name}"
         else:
             path = f"{self.repo_path(remote)}/merge_requests?state=opened&source_branch={name}"
         return self.api_call(remote, "GET", f"{path}&per_page=100")
@@ -183,9 +185,12 @@ class Forge:
         own, onto = (_value(found, each) for each in sides)
         return own is not None and own == onto
 
-    def command(self, remote: Remote, request: Request, run_id: str) -> str:
-        """Return the command that a person can type to open the request."""
-        report = f"llmch report {shlex.quote(run_id)} --markdown"
+    def command(self, remote: Remote, request: Request, run_id: str, place: str = "") -> str:
+        """Return the command that a person can type to open the request.
+
+        `place` is the option that names the repo.
+        """
+        report = f"llmch report {shlex.quote(run_id)}{place} --markdown"
         repo = shlex.quote(self._named(remote))
         branch, title = shlex.quote(request.branch), shlex.quote(request.title)
         base = shlex.quote(request.base)
@@ -336,7 +341,8 @@ class _Requesting:
             return PullRequestAnswer(problem=f"{REMOTE} is not on a host that has any")
         request = self._request()
         forges = forges_of(remote)
-        commands = tuple(each.command(remote, request, self.run_id) for each in forges)
+        place = place_option(self.options.repo)
+        commands = tuple(each.command(remote, request, self.run_id, place) for each in forges)
         forge = usable(forges, remote)
         if forge is None:
             names = " and ".join(each.program for each in forges)
@@ -360,8 +366,14 @@ class _Requesting:
         return Request(self.branch, self._base(), title, report, self.closes)
 
     def _base(self) -> str:
-        """Return the branch that the checkout is on, if the remote has it; else ""."""
+        """Return the branch that the commits are carried onto, else the one that is checked out.
+
+        It is "" where the remote does not have it.
+        """
         git = preflight.find_repo(self.options.repo).git
+        onto = self.options.onto
+        if onto is not None and refs.commit_of(git, f"refs/remotes/{REMOTE}/{onto.branch}"):
+            return onto.branch
         done = git.try_run("symbolic-ref", "--quiet", "--short", "HEAD")
         name = done.stdout.decode("utf-8", "replace").strip()
         if done.exit_code or name == self.branch:

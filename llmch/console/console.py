@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -280,7 +282,17 @@ def someone_is_there() -> bool:
 def agrees(question: str) -> bool:
     """Ask the question and return whether the answer is yes; no answer counts as no."""
     plain_printer.Stream(sys.stderr).write(f"{question} [y/N] ")
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return _typed_line().strip().lower() in ("y", "yes")
+
+
+def _typed_line() -> str:
+    """Return the next line of the input, whatever its bytes; "" where it has ended."""
+    if sys.stdin is None:  # it was closed
+        return ""
+    if isinstance(sys.stdin, io.TextIOWrapper) and sys.stdin.errors != "replace":
+        with contextlib.suppress(io.UnsupportedOperation):  # something was read before
+            sys.stdin.reconfigure(errors="replace")
+    return sys.stdin.readline()
 
 
 def answer_to(question: str, most: int) -> str | None:
@@ -291,7 +303,7 @@ def answer_to(question: str, most: int) -> str | None:
     stream = plain_printer.Stream(sys.stderr)
     while True:
         stream.write(question)
-        line = sys.stdin.readline() if sys.stdin is not None else ""  # `None` where it was closed
+        line = _typed_line()
         answer = " ".join(line.split())
         if not line:
             stream.write("\n")

@@ -29,6 +29,14 @@ class Paragraph:
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """Hold words and an address that is llmch's own; one in another block is no link."""
+
+    words: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
 class Remark:
     """Hold lines that accompany a result; `--quiet` leaves them out.
 
@@ -151,6 +159,7 @@ class AlreadyShown:
 
 Block = (
     Paragraph
+    | Link
     | Remark
     | Rows
     | Patch

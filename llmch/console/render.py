@@ -24,6 +24,7 @@ from llmch.console.document import (
     Definition,
     Document,
     Item,
+    Link,
     Paragraph,
     Patch,
     Problem,
@@ -73,6 +74,9 @@ _SPECIAL = re.compile(r"[\\`*_\[\]|~#!$^{}]")
 _STARTS = re.compile(r"^([-+=:>]|\d{1,9}(?=[.)]))")
 # An empty comment keeps `@name` and `#12` from being links; it is not shown.
 _MENTION = re.compile(r"([@#])(?=\w)")
+# Hosts make links of these without any mark, and `Fixes URL` closes what the URL names.
+_BARE_LINK = re.compile(r"\b(?:(?:https?|ftp):(?=//)|www(?=\.)|GH(?=-\d))", re.IGNORECASE)
+_ADDRESS = re.compile(r"https?://[\w.~:/?&=%#-]+", re.ASCII)
 _RUN = re.compile("`+")
 
 
@@ -81,7 +85,7 @@ def escaped(text: str) -> str:
     line = one_line(text).replace("\n", " ")
     plain = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     quoted = _SPECIAL.sub(r"\\\g<0>", plain)
-    unlinked = _MENTION.sub(r"\1<!-- -->", quoted)
+    unlinked = _MENTION.sub(r"\1<!-- -->", _BARE_LINK.sub(r"\g<0><!-- -->", quoted))
     start = _STARTS.match(unlinked)
     if start is None:
         return unlinked
@@ -126,6 +130,8 @@ def _parts(blocks: Iterable[Block]) -> Iterator[str]:
         match block:
             case Paragraph(lines) | Remark(lines):
                 yield _paragraph(lines)
+            case Link(words, url):
+                yield f"{escaped(words)} {f'<{url}>' if _ADDRESS.fullmatch(url) else escaped(url)}"
             case Rows(rows, headings):
                 yield _table(rows, headings)
             case Patch(text):
@@ -221,6 +227,8 @@ def _lines(block: Block) -> Iterator[Line]:
     match block:
         case Paragraph(lines):
             yield from _plain_lines(lines, Weight.VERDICT)
+        case Link(words, url):
+            yield from _plain_lines((f"{words} {url}",), Weight.VERDICT)
         case Remark(lines, is_detail):
             yield from _plain_lines(lines, Weight.VERBOSE if is_detail else Weight.NORMAL)
         case Rows(rows, headings):

@@ -17,7 +17,7 @@ from llmch.ci.issue_calls import Issue
 from llmch.ci.issue_events import OWN_MARK
 from llmch.ci.pull_requests import MOST_BODY, Remote
 from llmch.console import Console
-from llmch.console.document import Block, Document, Item, Paragraph, Section, Sign, Verbatim
+from llmch.console.document import Block, Document, Item, Link, Paragraph, Section, Sign, Verbatim
 from llmch.entry.answers import BatchDocument
 from llmch.previews import preview_document
 from planner.spec import issue_text
@@ -162,7 +162,7 @@ class RunComment(Document):
             yield Paragraph((NOT_PUSHED,))
         request = self.made.pull_request
         if request is not None and request.url:
-            yield Paragraph((f"{request.action} {request.url}",))
+            yield Link(request.action, request.url)
         elif request is not None:
             yield Paragraph((f"No pull request was opened: {request.problem}",))
 

@@ -277,13 +277,13 @@ class _Work:
         """Plan the issue as it is now, after its plan so far; show the plan and its questions."""
         if self.plan is not None and self.record.state.issue_sha256 == issue.sha256:
             if not self._take_answers():
-                if not self.record.state.comment:  # it could not be shown when it was made
-                    return self._shown("planned")
+                if not (self.record.state.comment and self.record.state.shown):
+                    return self._shown("planned")  # it could not be shown when it was made
                 return self._end("planned already", "the plan is of the issue as it is")
         else:
             self._take_issue(issue)
             self._take_answers()
-        return self._replanned() or self._shown("planned")
+        return self._replanned(shown=False) or self._shown("planned")
 
     def _take_issue(self, issue: Issue) -> None:
         self.pending["left_out"] = issue_specs.write_spec(self.folder, issue, self.console)
@@ -293,8 +293,10 @@ class _Work:
         if self.plan is None:
             return self._end("nothing to do", "there is no plan yet that asks anything")
         if not self._take_answers():
+            if not self.record.state.shown:
+                return self._shown("answered")
             return self._end("nothing to do", "no answer is new")
-        return self._replanned() or self._shown("answered")
+        return self._replanned(shown=False) or self._shown("answered")
 
     def _built(self) -> Outcome:
         issue = self._issue()
@@ -302,6 +304,11 @@ class _Work:
             raise PreflightRefused(
                 f"{issue.named} was edited after its plan was shown",
                 "`/llmch plan` plans it as it is now; then build that",
+            )
+        if not self.record.state.shown:
+            raise PreflightRefused(
+                f"the plan of {issue.named} could not be shown when it was made",
+                "`/llmch plan` shows it; then build that",
             )
         if self.plan is None:
             self._take_issue(issue)
@@ -317,15 +324,19 @@ class _Work:
             raise PreflightRefused(
                 f"nothing is on record of issue {self.number}", "its plan is made by `/llmch plan`"
             )
-        known = {each.id for each in self.record.state.remarks}
+        known, due = {each.id for each in self.record.state.remarks}, self.record.state.due
         new = [each for each in remarks if each.id not in known]
-        if not new:
+        wanted = [each for each in remarks if each in new or each.id in due]
+        if not wanted:
             return self._end("nothing to do", "the review asks for nothing that is new")
-        self.pending["remarks"] = (*self.record.state.remarks, *new)
-        if failed := self._replanned():
-            return failed
+        if new:
+            self.pending["remarks"] = (*self.record.state.remarks, *new)
+            self.pending["due"] = (*due, *(each.id for each in new))
+            if failed := self._replanned():
+                return failed
         outcome = self._run()
-        self._reply(new, outcome.document)
+        self._reply(wanted, outcome.document)
+        self.pending["due"] = ()
         return self._end("carried out the review", "", outcome)
 
     def _remarks(self) -> Iterator[KeptRemark]:
@@ -431,10 +442,12 @@ class _Work:
         found = read_manifest(self.plan) if self.plan is not None else None
         return found.facts.assumptions if found is not None and found.facts is not None else ()
 
-    def _replanned(self) -> Outcome | None:
+    def _replanned(self, *, shown: bool = True) -> Outcome | None:
         """Make the plan for the specification, answers and remarks as they are now.
 
-        Return the outcome where there is no valid one.
+        Return the outcome where there is no valid one. The plan so far then stays that of the issue
+        as it was, but for remarks, which are in the next plan. A plan that has to be shown before
+        anybody may build it is on record as not `shown`.
         """
         base = self.spec.read_text("utf-8")
         state = self.record.state.model_copy(update=self.pending)
@@ -449,9 +462,10 @@ class _Work:
         if result.output_dir is None:
             document = PlanDocument(result)
             self._post(document)
+            self.pending = {k: each for k, each in self.pending.items() if k == "remarks"}
             return self._end("made no valid plan", "", Outcome(document, ExitCode.INVALID))
         self.plan = result.output_dir
-        self._move(self.pending, self.spec, self.plan)
+        self._move({**self.pending, "shown": shown}, self.spec, self.plan)
         self.pending = {}
         return None
 
@@ -521,6 +535,7 @@ class _Work:
             known = 0
         if not known:
             self.pending["comment"] = self.board.post(self.number, text)
+        self.pending["shown"] = True
         return self._end(did, "", Outcome(preview_document.PreviewDocument(preview)))
 
     def _open_questions(self) -> Iterator[Assumption]:

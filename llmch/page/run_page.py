@@ -303,10 +303,15 @@ def _render(run: RunView, version: int) -> _Shown:
     return _Shown(str(version), page.encode(), is_last)
 
 
+class _QuietServer(ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing on the terminal of a browser that hangs up."""
+
+
 @contextmanager
 def _serving(site: _Site) -> Iterator[int]:
     """Serve `site` while the block runs; the port is a free one."""
-    server = ThreadingHTTPServer((_HOST, 0), _handler_of(site))
+    server = _QuietServer((_HOST, 0), _handler_of(site))
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True)
     thread.start()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import shlex
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ from factory.drift.requirement_states import RequirementState
 from factory.orders.order_commit import ORDER_TRAILER
 from factory.orders.task import RunOptions
 from factory.record import runs_on_record
+from factory.run.run_request import place_option
 from factory.run_flags import add_judging_arguments, judging_options, model_choice
 from factory.workbench import dependencies
 from llmch.console import Console
@@ -205,7 +207,8 @@ def moved_on(args: argparse.Namespace, repo: Path, branch: str) -> tuple[str, ..
     so_far = f" (as last looked at: {known})" if known else ""
     return (
         f"{branch} has {count(others, 'commit')} since the last order: "
-        f"`{this_program()} drift {branch}` says what still holds{so_far}",
+        f"`{this_program()} drift {shlex.quote(branch)}{place_option(repo)}` says what still "
+        f"holds{so_far}",
     )
 
 

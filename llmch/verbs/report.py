@@ -15,7 +15,7 @@ from factory.landing.land import Landing, land_content
 from factory.orders.order_commit import AS_REPOSITORY, describe_ticks
 from factory.preflight import find_repo, hold, refuse_name
 from factory.record import landed
-from factory.run.run_request import commit_terms
+from factory.run.run_request import commit_terms, place_option
 from llmch.ci.run_reports import add_report_arguments, reports_asked, write_junit
 from llmch.console import Console
 from llmch.console.document import Block, Document, Outcome, Paragraph, Remark, Shape
@@ -174,7 +174,8 @@ def _run_report(args: argparse.Namespace, console: Console) -> Outcome:
         console.remark(line)
     if target is None and not args.watch:
         run_id = f" {shlex.quote(args.run)}" if args.run else ""
-        how = f"{this_program()} report{run_id} --html report.html"
+        place = place_option(repo) if repo is not None else " --no-repo"
+        how = f"{this_program()} report{run_id}{place} --html report.html"
         console.remark(f"`{how}` writes a page with changes and output")
     if target is not None:
         run_page.write_page(target, run)

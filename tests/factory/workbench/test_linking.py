@@ -275,5 +275,5 @@ def test_a_submodule_with_the_name_of_a_package_folder_is_the_projects(
     (factory.repo / "vendor").mkdir()
     git(factory.repo, "commit", "--quiet", "--message=a submodule")
     assert factory.run(order(), [GOOD]).verdict == "PASS"
-    with pytest.raises(PreflightRefused, match="vendor.*git does not ignore it"):
+    with pytest.raises(PreflightRefused, match=r"vendor.*git does not ignore it"):
         factory.run(order(), [GOOD], link=("vendor",), branch="other")

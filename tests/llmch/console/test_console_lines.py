@@ -224,8 +224,8 @@ GOLDEN: list[tuple[Event, str]] = [
         "    $ llmch verify --repo /repo\n"
         "    $ git -C /repo log --oneline factory/X\n"
         "    $ git -C /repo switch factory/X\n"
-        "    → `git -C /repo merge factory/X` takes them over; --pr on the same command asks "
-        "for review\n",
+        "    → `git -C /repo merge factory/X` takes them over; a run with --pr asks for "
+        "review\n",
     ),
     (
         replace(ended("ERROR"), next_step="the same command again goes on"),
@@ -254,8 +254,8 @@ GOLDEN: list[tuple[Event, str]] = [
         "    $ llmch verify --repo '/my repo'\n"
         "    $ git -C '/my repo' log --oneline factory/X\n"
         "    $ git -C '/my repo' switch factory/X\n"
-        "    → `git -C '/my repo' merge factory/X` takes them over; --pr on the same command asks "
-        "for review\n",
+        "    → `git -C '/my repo' merge factory/X` takes them over; a run with --pr asks for "
+        "review\n",
     ),
     (
         replace(batch_ended("PASS", 3), repo="", remote="git@host:a b"),

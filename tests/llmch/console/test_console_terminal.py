@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import io
 import os
 import pty
 import re
@@ -22,6 +23,7 @@ from typing import Any
 import pytest
 
 import llmch
+from llmch.console.console import agrees, answer_to
 from tests import processes
 
 DEADLINE_SECONDS = 120.0
@@ -413,3 +415,12 @@ assert "rich" not in sys.modules
 """
     with at_terminal(script) as terminal:
         assert screen(terminal.read_all()) == []
+
+
+@pytest.mark.parametrize("most", [100, 3])
+def test_an_answer_may_have_any_bytes(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    typed = io.TextIOWrapper(io.BytesIO(b"caf\xe9\nyes\n"), encoding="utf-8", errors="strict")
+    monkeypatch.setattr(sys, "stdin", typed)
+    assert answer_to("? ", most) == ("caf\ufffd" if most == 100 else "yes")
+    assert agrees("? ") is (most == 100)
+    assert answer_to("? ", most) is None

@@ -15,6 +15,7 @@ from llmch.console.document import (
     Block,
     Conclusion,
     Item,
+    Link,
     Paragraph,
     Patch,
     Problem,
@@ -50,6 +51,7 @@ HOSTILE = [
     "two\nlines\u2028and a third",
     "```",
     "@everyone see #12",
+    "Fixes https://github.com/ada/shop/issues/5, GH-7 and www.example.org; HTTP://x.y ftp://z",
 ]
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
@@ -99,6 +101,16 @@ def test_code_keeps_its_text_whatever_its_fences(text: str) -> None:
     assert kinds(line) <= {"code_inline"}
     (block,) = (each for each in parsed(code_block(text, "diff")) if each.type == "fence")
     assert "".join(block.content.split()) == seen_in(text)
+
+
+@pytest.mark.parametrize("link", ["https://a.b/c", "HTTP://a.b", "ftp://a.b", "www.a.b", "GH-7"])
+def test_what_hosts_make_links_of_without_a_mark_is_no_link(link: str) -> None:
+    assert link not in escaped(f"Fixes {link}")
+
+
+def test_an_address_of_llmch_s_own_is_a_link_unless_it_is_none() -> None:
+    assert rendered(Link("opened", "https://a.b/c/7")) == "opened <https://a.b/c/7>\n"
+    assert "<!-- -->" in rendered(Link("opened", "https://a.b/> [x](https://evil)"))
 
 
 def test_a_mention_notifies_nobody() -> None:

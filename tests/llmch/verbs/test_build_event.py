@@ -54,7 +54,7 @@ def test_an_issue_becomes_a_pull_request_and_its_review_more_commits(shop: Shop)
     (request,) = shop.forge.db["pulls"]
     assert (request["head"]["ref"], request["base"]["ref"]) == ("llmch/issue-33", "main")
     assert request["body"].startswith("Closes #33\n") and "2 of 2 orders" in request["body"]
-    assert built["pull_request"]["url"] in shop.posted[-1]
+    assert f"<{built['pull_request']['url']}>" in shop.posted[-1]
 
     review = shop.reviewed("A third part, too.", "It ends.")
     ids = [each["id"] for each in shop.forge.db["review_comments"]]
@@ -536,3 +536,48 @@ def test_five_hundred_comments_are_read_and_those_of_strangers_named(shop: Shop)
     assert len(shop.forge.calls) - before == 1 + 6 + 1 + 1  # itself, the pages, Eve, the plan
     spec = git(shop.bare, "cat-file", "blob", "refs/llmch-issues/33:answers.yaml")
     assert "Members." in spec and "Eve" not in spec
+
+
+THREE = "- R1: Lines are read.\n- R2: Lines end.\n- R3: Lines are counted.\n"
+
+
+@pytest.mark.rest
+def test_an_edited_issue_without_a_valid_plan_has_no_plan_to_build(shop: Shop) -> None:
+    shop.job(shop.labeled(), FIRST)
+    shop.change(body=THREE)
+    bad = plan_reply({"work_orders": [{"id": "WO-99"}]})
+    assert shop.job(shop.commented("/llmch plan"), *[bad] * 5)["did"] == "made no valid plan"
+    shop.job(shop.commented("/llmch build"))
+    assert shop.said is not None and shop.said.code == 5 and shop.paid == 0
+    assert "was edited after its plan was shown" in shop.posted[-1]
+    assert shop.job(shop.commented("/llmch plan"), again(3, "R3"))["did"] == "planned"
+
+
+@pytest.mark.rest
+def test_a_review_whose_run_died_is_carried_out_by_the_same_event(shop: Shop) -> None:
+    shop.job(shop.labeled(), FIRST)
+    shop.job(shop.commented("/llmch build"), part(1), part(2))
+    review = shop.reviewed("A third part.")
+    (comment,) = shop.forge.db["review_comments"]
+    shop.job(review, again(3, f"RC-{comment['id']}"), error_answer(401, "bad key"))
+    assert shop.said is not None and shop.said.code == 3
+    done = shop.job(review, part(3))
+    assert (done["did"], done["verdict"], shop.paid) == ("carried out the review", "PASS", 1)
+    assert "part_03.txt" in shop.files()
+    assert shop.job(review)["did"] != "carried out the review" and shop.paid == 0
+
+
+@pytest.mark.rest
+def test_a_plan_that_could_not_be_shown_is_shown_before_it_is_built(shop: Shop) -> None:
+    shop.job(shop.labeled(), FIRST)
+    shop.change(body=THREE)
+    shop.forge.install("gh", rules=[("--method PATCH", 1, "gh: rate limit (HTTP 429)")])
+    event = shop.commented("/llmch plan")
+    shop.job(event, again(3, "R3"))
+    shop.job(shop.commented("/llmch build"))
+    assert shop.said is not None and shop.said.code == 5 and shop.paid == 0
+    shop.forge.install("gh")
+    assert shop.job(event)["did"] == "planned" and shop.paid == 0
+    assert "WO-03" in shop.posted[0]
+    built = shop.job(shop.commented("/llmch build"), part(1), part(2), part(3))
+    assert (built["did"], built["verdict"]) == ("built", "PASS")

@@ -15,6 +15,7 @@ from llmch.console.document import (
     Conclusion,
     Definition,
     Document,
+    Link,
     Paragraph,
     Patch,
     Problem,
@@ -40,6 +41,8 @@ def _markdown(blocks: Iterable[Block]) -> Iterator[str]:
         match block:
             case Paragraph(lines) | Remark(lines):
                 yield from lines
+            case Link(words, url):
+                yield f"{words} <{url}>"
             case Rows(rows, headings):
                 yield from (f"| {' | '.join(row)} |" for row in (headings, *rows))
             case Patch(text):
