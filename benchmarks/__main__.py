@@ -10,61 +10,39 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
-from benchmarks.agents import measure_agents
-from benchmarks.contracts import measure_contracts
-from benchmarks.dependencies import measure_dependencies
-from benchmarks.edits import measure_edits
-from benchmarks.fleet import measure_fleet
-from benchmarks.hints import measure_hints
-from benchmarks.looking import measure_looking
-from benchmarks.one_change import measure_one_change
-from benchmarks.open_plans import measure_open_plans
-from benchmarks.outlines import measure_outlines
-from benchmarks.planning import measure_planning
-from benchmarks.relay import measure_relay
-from benchmarks.replanning import measure_replanning
 from benchmarks.rows import Section, lost, render_table, table_document
-from benchmarks.run_all import measure_run_all
-from benchmarks.run_one import measure_run
-from benchmarks.sandboxes import measure_sandboxes
-from benchmarks.setting import Bench, in_own_process
-from benchmarks.side_by_side import measure_side_by_side
-from benchmarks.start import measure_start
-from benchmarks.strength import measure_strength
-from benchmarks.toolchains import measure_toolchains
-from benchmarks.typescript import measure_typescript
-from benchmarks.verification import measure_verification
-from benchmarks.wires import measure_wires
+from benchmarks.setting import in_own_process
 
-SECTIONS: Mapping[str, Callable[[Bench], Section]] = {
-    "start": measure_start,
-    "planning": measure_planning,
-    "replanning": measure_replanning,
-    "plans": measure_open_plans,
-    "contracts": measure_contracts,
-    "typescript": measure_typescript,
-    "edits": measure_edits,
-    "verification": measure_verification,
-    "strength": measure_strength,
-    "dependencies": measure_dependencies,
-    "outlines": measure_outlines,
-    "hints": measure_hints,
-    "run": measure_run,
-    "do": measure_one_change,
-    "run-all": measure_run_all,
-    "jobs": measure_side_by_side,
-    "fleet": measure_fleet,
-    "looking": measure_looking,
-    "wires": measure_wires,
-    "relay": measure_relay,
-    "sandbox": measure_sandboxes,
-    "agents": measure_agents,
-    "toolchains": measure_toolchains,
+SECTIONS: Mapping[str, str] = {
+    "start": "benchmarks.start:measure_start",
+    "planning": "benchmarks.planning:measure_planning",
+    "replanning": "benchmarks.replanning:measure_replanning",
+    "plans": "benchmarks.open_plans:measure_open_plans",
+    "contracts": "benchmarks.contracts:measure_contracts",
+    "typescript": "benchmarks.typescript:measure_typescript",
+    "edits": "benchmarks.edits:measure_edits",
+    "verification": "benchmarks.verification:measure_verification",
+    "strength": "benchmarks.strength:measure_strength",
+    "dependencies": "benchmarks.dependencies:measure_dependencies",
+    "outlines": "benchmarks.outlines:measure_outlines",
+    "hints": "benchmarks.hints:measure_hints",
+    "run": "benchmarks.run_one:measure_run",
+    "do": "benchmarks.one_change:measure_one_change",
+    "run-all": "benchmarks.run_all:measure_run_all",
+    "jobs": "benchmarks.side_by_side:measure_side_by_side",
+    "fleet": "benchmarks.fleet:measure_fleet",
+    "looking": "benchmarks.looking:measure_looking",
+    "wires": "benchmarks.wires:measure_wires",
+    "relay": "benchmarks.relay:measure_relay",
+    "sandbox": "benchmarks.sandboxes:measure_sandboxes",
+    "agents": "benchmarks.agents:measure_agents",
+    "toolchains": "benchmarks.toolchains:measure_toolchains",
 }
+"""Where each section is measured: a module, which its own process imports, and a function."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import json
 import os
 import subprocess
@@ -12,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from factory.workbench.workspace import seeds_root
@@ -20,7 +21,9 @@ from llmch.cli import OBJECTS_BETWEEN_LOOKS
 from shared.files.secret_values import MODEL_VARIABLES
 from tests.fakes import Reply, proposal
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from benchmarks.rows import Section
+
 
 _PROJECT = Path(__file__).resolve().parents[1]
 _OWN_VARIABLES = (*MODEL_VARIABLES, "GIT_", "LLMCH_", "XDG_", "PYTHON", "SOURCE_DATE_EPOCH")
@@ -49,8 +52,10 @@ class Bench:
         return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self.scratch))
 
 
-def in_own_process(measure: Callable[[Bench], T], *, quick: bool) -> T:
-    """Return what a section measures, in the surroundings of a command."""
+def in_own_process(place: str, *, quick: bool) -> Section:
+    """Return what the section at `MODULE:FUNCTION` measures, in the surroundings of a command."""
+    module, _, function = place.partition(":")
+    measure: Callable[[Bench], Section] = getattr(importlib.import_module(module), function)
     gc.set_threshold(OBJECTS_BETWEEN_LOOKS)  # as each command does
     with open_bench(quick=quick) as bench:
         return measure(bench)
@@ -87,9 +92,10 @@ def open_bench(*, quick: bool) -> Iterator[Bench]:
 
 def git(folder: Path, *arguments: str, stdin: bytes = b"") -> str:
     """Run git as a user would, identity given, and return what it says."""
-    identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    own = ("user.name=Ada", "user.email=ada@example.org", "maintenance.auto=false")
+    settings = [word for each in own for word in ("-c", each)]
     done = subprocess.run(
-        ["git", *identity, *arguments], cwd=folder, input=stdin, capture_output=True, check=True
+        ["git", *settings, *arguments], cwd=folder, input=stdin, capture_output=True, check=True
     )
     return done.stdout.decode().strip()
 

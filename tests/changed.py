@@ -44,10 +44,11 @@ def reach(changed: Iterable[str], texts: Mapping[str, str]) -> set[str]:
     Data count as the Python files of their folder. So does a conftest.py, with those below it.
     """
     users: dict[str, set[str]] = {}
+    known = frozenset(texts)
     for path, text in texts.items():
         if not path.endswith("conftest.py"):
             for name in _names(text):
-                for used in _files_of(name, frozenset(texts)):
+                for used in _files_of(name, known):
                     users.setdefault(used, set()).add(path)
     left, found = list(_starts(changed, texts)), set[str]()
     while left:

@@ -70,11 +70,25 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if quick and not may_hold_rest(collection_path) else None
 
 
+_LONGEST = frozenset(
+    {
+        "test_bench",
+        "test_chaos",
+        "test_changed_spec",
+        "test_costs",
+        "test_large_plan",
+        "test_action",
+    }
+)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Refuse a test that is marked `rest` in a file that `-m rest` would not read."""
     files = {each.path for each in items if each.get_closest_marker("rest")}
     if hidden := [str(each) for each in files if not may_hold_rest(each)]:
         raise pytest.UsageError(f"the word `rest` is missing in {', '.join(hidden)}")
+    # Begun at the end, one of these would keep one worker busy when the other has nothing left.
+    items.sort(key=lambda each: each.path.stem not in _LONGEST)
 
 
 @functools.cache

@@ -49,6 +49,10 @@ _IDENTITY = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_AUTHOR_DATE": "2024-01-01T00:00:00Z",
     "GIT_COMMITTER_DATE": "2024-01-01T00:00:00Z",
+    # Each commit of a test would start `git maintenance`.
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "maintenance.auto",
+    "GIT_CONFIG_VALUE_0": "false",
 }
 
 

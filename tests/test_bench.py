@@ -64,7 +64,8 @@ def _measures(bench: Bench) -> Section:
 def test_a_section_that_fails_takes_no_other_one_with_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("benchmarks.__main__.SECTIONS", {"one": _fails, "other": _measures})
+    sections = {"one": f"{__name__}:_fails", "other": f"{__name__}:_measures"}
+    monkeypatch.setattr("benchmarks.__main__.SECTIONS", sections)
     with lasting_ones():  # Python keeps a tracker for the processes that it starts
         assert main(["--quick"]) == 1
     said = capsys.readouterr()

@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 _OF_THE_PRODUCT = ("llmch", "planner", "factory", "shared", "docs")
 _COPIED = (*_OF_THE_PRODUCT, "tests", "pyproject.toml")
-_LEFT_OUT = shutil.ignore_patterns("__pycache__", "targets", "node", "adr")
+_LEFT_OUT = shutil.ignore_patterns("targets", "node", "adr")
 _ROW = re.compile(r"^\| an? ([\w ]+?) \| (.+?) \| ?(.*?) ?\|$", re.MULTILINE)
 _CODE = re.compile(r"`([^`]+)`")
 
