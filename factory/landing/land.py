@@ -88,6 +88,10 @@ def _is_on_another(head: bytes, branch: bytes) -> bool:
 
 _TRIES = 3  # a further try is needed only if a user switched branches within some milliseconds
 _MOVED = "someone else moved it in the meantime"
+_STUCK = (
+    "git could not move it; see that it can be written, and that a git which was killed has left "
+    "no lock file (`BRANCH.lock` below refs/heads)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +129,8 @@ class Landing:
             checkout = self._checkout()
             if checkout is None:
                 if not refs.move(self.git, self.ref, new, old, f"llmch: run {self.run_id}"):
-                    raise self._keep_aside(new, _MOVED)
+                    at = refs.commit_of(self.git, self.ref) or refs.NO_COMMIT
+                    raise self._keep_aside(new, _STUCK if at == old else _MOVED)
                 if not self._undo_if_checked_out(new, old):
                     return None
             elif self._move_with_tree(checkout, new, old):

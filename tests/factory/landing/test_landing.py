@@ -66,6 +66,14 @@ def test_a_branch_that_someone_moved_is_left_where_they_put_it(factory: Factory)
     assert git(factory.repo, "rev-parse", f"{ref}^") == git(factory.repo, "rev-parse", "main^")
 
 
+def test_a_lock_file_on_the_branch_is_named_and_nobody_is_blamed(factory: Factory) -> None:
+    git(factory.repo, "branch", "work")
+    lock = factory.repo / ".git/refs/heads/work.lock"
+    _, message = kept_aside(factory, while_asked(lock.touch))
+    lock.unlink()
+    assert "git could not move it" in message and "someone else" not in message
+
+
 def test_a_branch_that_someone_made_meanwhile_is_left_alone(factory: Factory) -> None:
     kept_aside(factory, while_asked(lambda: git(factory.repo, "branch", "work")))
     assert factory.tip() == git(factory.repo, "rev-parse", "main")
