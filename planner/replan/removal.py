@@ -68,13 +68,15 @@ def find_removal(
     at `paths` as they are now; without it, only the orders say what is used.
     """
     mine = [each for each in orders if each.covers and set(each.covers) <= set(removed)]
-    rest = [each for each in orders if each not in mine]
+    own = {each.id for each in mine}
+    rest = [each for each in orders if each.id not in own]
     shared = [each.id for each in rest if not set(removed).isdisjoint(each.covers)]
     named = tuple(sorted({each for one in orders for each in one.covers if each in removed}))
     brought = dict.fromkeys(path for each in mine for path in files_of(each))
     there = [each for each in brought if not paths or each in paths]
+    first = {path: each for each in reversed(orders) for path in files_of(each)}
     stays: dict[str, str] = {
-        each: why for each in there if (why := _kept(each, orders, rest, base))
+        each: why for each in there if (why := _kept(each, first[each], rest, base))
     }
     code = _CodeAround.read(texts, paths, set(there))
     while more := _used_by_what_stays(there, stays, mine, code):
@@ -97,11 +99,8 @@ def files_of(order: WorkOrder) -> tuple[str, ...]:
     return (*order.allowed_files, *(each.path for each in order.acceptance_files))
 
 
-def _kept(
-    path: str, orders: Sequence[WorkOrder], rest: Sequence[WorkOrder], base: Collection[str]
-) -> str:
-    """Return why a file stays, by what the orders say; "" if nothing of that keeps it."""
-    first = next(each for each in orders if path in files_of(each))
+def _kept(path: str, first: WorkOrder, rest: Sequence[WorkOrder], base: Collection[str]) -> str:
+    """Return why a file that `first` brought stays, by what orders say; "" if nothing keeps it."""
     if path in {*base, *first.context_files, *_found(first)}:
         return "was there before the plan"
     stem = posixpath.splitext(path)[0].replace("/", ".")
@@ -242,9 +241,10 @@ def standing_commands(orders: Sequence[WorkOrder], removal: Removal) -> tuple[st
     goes = set(removal.files)
     folders = {posixpath.dirname(each) for each in goes}
     found: list[tuple[int, str]] = []
-    for number, each in enumerate(orders):
-        later = {name for one in orders[number + 1 :] for name in one.covers}
-        if each.id in removal.orders or not later.isdisjoint(each.covers):
+    again = _carried_out_again(orders)
+    gone = again.union(removal.orders)
+    for each in orders:
+        if each.id in gone:
             continue
         near = folders.isdisjoint(posixpath.dirname(path) for path in files_of(each))
         found += [(near, command) for command in each.acceptance_commands]
@@ -255,6 +255,17 @@ def standing_commands(orders: Sequence[WorkOrder], removal: Removal) -> tuple[st
         if not any(_names_file(command, path, stem) for path, stem in stems.items())
     )
     return tuple(dict.fromkeys(kept))[:_MOST_COMMANDS]
+
+
+def _carried_out_again(orders: Sequence[WorkOrder]) -> set[str]:
+    """Return the orders some of whose requirements a later order covers, too."""
+    later: set[str] = set()
+    found = set()
+    for each in reversed(orders):
+        if not later.isdisjoint(each.covers):
+            found.add(each.id)
+        later.update(each.covers)
+    return found
 
 
 def removal_of(

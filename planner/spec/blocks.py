@@ -152,7 +152,8 @@ def _is_other_name(name: str) -> bool:
 _BOLD_LEVEL: Final = 7  # a line in bold type heads what follows, below each real heading
 _LONGEST: Final = 2000  # characters; a longer line is text, and no heading, rule, label or row
 
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+# Below an item, a fence is indented as far as the item's text.
+_FENCE = re.compile(r"[ \t]*(`{3,}(?!.*`)|~{3,})")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:\s+(.*?))?(?:\s+#+)?\s*$")
 _BOLD_LINE = re.compile(r" {0,3}(\*\*|__)(?=\S)([^*_:.!?][^*:.!?]{0,80}[^*:.!?\s])\1\s*$")
 _UNDERLINE = re.compile(r" {0,3}(?:(=+)|(-{2,}))\s*$")
@@ -189,7 +190,8 @@ class Block:
 
 def split_blocks(text: str) -> Iterator[Block]:
     """Yield the blocks of a text, in their order."""
-    lines = _without_comments(text).splitlines()
+    # Lines end as an editor counts them, and not at a form feed or a separator of Unicode too.
+    lines = _without_comments(text).replace("\f", " ").split("\n")
     held: list[str] = []
     first = Block(Kind.PARAGRAPH, 0, "")
     table = 0

@@ -103,7 +103,7 @@ def compose(folder: SpecFolder) -> FolderText:
 def _main(folder: SpecFolder) -> tuple[list[str], tuple[Requirement, ...], tuple[str, ...]]:
     match folder.kind:
         case FolderKind.SPEC_KIT | FolderKind.KIRO:
-            return (*_of_one_file(folder), ())
+            return _of_one_file(folder)
         case FolderKind.OPENSPEC:
             stated = _base(folder)
             return (*_of_capabilities(folder, stated), ())
@@ -111,7 +111,9 @@ def _main(folder: SpecFolder) -> tuple[list[str], tuple[Requirement, ...], tuple
             return _of_change(folder)
 
 
-def _of_one_file(folder: SpecFolder) -> tuple[list[str], tuple[Requirement, ...]]:
+def _of_one_file(
+    folder: SpecFolder,
+) -> tuple[list[str], tuple[Requirement, ...], tuple[str, ...]]:
     text, named = folder.read(folder.main), f"spec {folder.main}"
     if not text.strip():
         raise InvalidInput(f"{named} is empty", "state in it what is demanded")
@@ -119,11 +121,17 @@ def _of_one_file(folder: SpecFolder) -> tuple[list[str], tuple[Requirement, ...]
     inside: frozenset[int] = frozenset()
     if folder.kind is FolderKind.KIRO:
         found, inside = numbered_requirements(text, named)
-    others = (each for each in derive_requirements(text, named) if each.line not in inside)
+    remarks: list[str] = []
+    derived = derive_requirements(text, named, remarks.append)
+    others = (each for each in derived if each.line not in inside)
     file = folder.named(folder.main)
     whole = sorted((*found, *others), key=lambda each: each.line or 0)
     placed = tuple(replace(each, file=file) for each in whole)
-    return [f"File {file}:\n\n{with_ids(text.rstrip(), placed)}"], placed
+    return (
+        [f"File {file}:\n\n{with_ids(text.rstrip(), placed)}"],
+        placed,
+        () if found else tuple(remarks),
+    )
 
 
 def _base(folder: SpecFolder) -> Capabilities:
@@ -266,7 +274,11 @@ def _open_points(text: str, found: Iterable[Requirement]) -> tuple[OpenPoint, ..
     for each in found:
         for said in _OPEN.finditer(each.text):
             about.setdefault(said[1].strip()[:MAX_SAID], []).append(each.id)
-    return tuple(OpenPoint(text, tuple(dict.fromkeys(ids))) for text, ids in about.items())
+    return tuple(
+        OpenPoint(text, tuple(dict.fromkeys(ids)))
+        for text, ids in about.items()
+        if any(map(str.isalnum, text))
+    )
 
 
 def render_open_points(points: Sequence[OpenPoint]) -> str:

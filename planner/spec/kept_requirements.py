@@ -318,7 +318,9 @@ _NUMBERED_TITLE: Final = re.compile(
 )
 _CRITERIA: Final = re.compile(r"[\s*_#]*acceptance criteria[\s*_:]*", re.IGNORECASE)
 _NUMBERED: Final = re.compile(
-    r"(\s*)(?:[-*+]\s+)?[*_]*(\d{1,4}(?:\.\d{1,4}){0,3})[.):]?[*_]*\s+(\S.*)"
+    # A number alone may be a word of a line that was wrapped.
+    r"(\s*)(?:[-*+]\s+)?[*_]*(\d{1,4}(?:\.\d{1,4}){0,3}(?=[*_]*[.):])|\d{1,4}(?:\.\d{1,4}){1,3})"
+    r"[*_]*[.):]?[*_]*\s+(\S.*)"
 )
 _BULLET: Final = re.compile(r"(\s*)[-*+]\s+(?:\[[ xX]\]\s+)?(\S.*)")
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from planner.spec.answers import SpecAnswer, read_answers, render_answers
+from planner.spec.blocks import visible_lines
 from planner.spec.compose_spec import OpenPoint, compose, render_open_points
 from planner.spec.requirements import Requirement, derive_requirements
 from planner.spec.spec_folders import (
@@ -146,6 +147,11 @@ def _answered(spec: Spec) -> Spec:
     answers, source = read_answers(spec.path)
     if source is None or not answers:
         return spec
+    if len(spec.requirements) + len(answers) > MAX_LISTED:
+        raise InvalidInput(
+            f"spec {spec.path} and its answers have over {MAX_LISTED:,} requirements together",
+            "plan a part of it, or write the answers into the specification",
+        )
     return replace(
         spec,
         text=f"{spec.text.rstrip()}\n{render_answers(answers)}",
@@ -203,7 +209,7 @@ def _title(text: str, path: Path) -> str:
 
     Return the file's name, without its suffix, where the text has no such line.
     """
-    for line in text.splitlines():
+    for line in visible_lines(text):
         if any(character.isalnum() for character in line):
             bare = line.strip().strip("#").strip()
             return "".join(each for each in bare if each.isprintable())[:MAX_TITLE].rstrip()

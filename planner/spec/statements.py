@@ -326,7 +326,7 @@ def find_statements(text: str) -> Iterator[Statement]:
         indent = block.level if block.kind is Kind.ITEM else -1
         for line, said in _parts(block):
             found = _statement(block, line, said, place)
-            is_lead = bool(_LEAD_END.search(said))
+            is_lead = block.kind is not Kind.ROW and bool(_LEAD_END.search(said))
             if not is_lead or found.own_id or _is_more_than_lead(found):
                 yield found
             if is_lead:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from planner.rules.judge_plan import RULE_BY_CODE
 from planner.run_plan import PlanResult
+from planner.spec.answers import answers_path
 from planner.spec.read_spec import read_spec
 from planner.spec.requirements import (
     MAX_DERIVED,
@@ -19,6 +21,7 @@ from planner.spec.requirements import (
     render_requirements,
     with_ids,
 )
+from shared.errors import InvalidInput
 from tests.planner.planning import Planner
 from tests.planner.plans import creating, findings, order, plan
 
@@ -337,3 +340,44 @@ def test_an_id_that_could_forge_a_trailer_does_not_fit_the_schema(name: str) -> 
 )
 def test_a_manifest_whose_requirements_cannot_be_read_is_malformed(listed: object) -> None:
     assert "E000 plan requirements" in findings(plan(order(), requirements=listed))
+
+
+@pytest.mark.parametrize("end", ["\f", "\v", "\x85", "\u2028", "\u2029", "\x1c"])
+def test_lines_end_as_an_editor_counts_them(planner: Planner, end: str) -> None:
+    text = f"# T\n{end}\n- The tool must a{end}one.\n\n- The tool must b two.\n\nIt must hold."
+    planner.spec.write_text(text)
+    found = read_spec(planner.spec).requirements
+    assert [each.line for each in found] == [3, 5, 7]
+    lines = with_ids(text, found).split("\n")
+    assert all(each.id in lines[each.line - 1] for each in found if each.line)
+
+
+def test_code_in_a_line_opens_no_fence_and_an_indented_fence_is_one() -> None:
+    text = "- ```llmch run``` must print a line.\n- It must end.\n\n1. Read this:\n\n"
+    fenced = "    ```yaml\n    - name: crane\n    ```\n\n- It must stay.\n"
+    assert [line for line, _ in said(text + fenced)] == [1, 2, 10]
+
+
+def test_a_table_whose_rows_end_in_a_colon_is_read_at_once() -> None:
+    rows = "".join(f"x{n} | it must have {n}:\n" for n in range(2_000))
+    started = time.monotonic()
+    derive_requirements(f"# T\n\n| a | b |\n|---|---|\n{rows}")
+    assert time.monotonic() - started < 10, "it took half a minute"
+
+
+@pytest.mark.parametrize(
+    "head", ["---\ntitle: Foo\n---\n", "<!-- markdownlint-disable MD013 -->\n", "```\ncode\n```\n"]
+)
+def test_the_name_of_a_plan_is_none_of_a_comment(planner: Planner, head: str) -> None:
+    planner.spec.write_text(f"{head}# Real Name\n\n- It must hold.\n")
+    assert read_spec(planner.spec).title == "Real Name"
+
+
+def test_requirements_and_answers_may_be_too_many_together(planner: Planner) -> None:
+    spec = planner.spec.with_suffix(".json")
+    listed = [{"id": f"R{n}", "text": "It holds."} for n in range(1_000)]
+    spec.write_text(json.dumps({"name": "n", "summary": "s", "requirements": listed}))
+    assert len(read_spec(spec).requirements) == 1_000
+    answers_path(spec).write_text("answers:\n  - question: Who?\n    answer: All.\n")
+    with pytest.raises(InvalidInput, match="over 1,000 requirements together"):
+        read_spec(spec)

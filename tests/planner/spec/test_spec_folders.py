@@ -326,3 +326,32 @@ def test_a_criterion_that_is_put_before_others_touches_none_of_them(
     assert not difference.changed and not difference.removed
     assert added.id not in {each.id for each in before}
     assert len({each.id for each in difference.requirements}) == len(more)
+
+
+@pytest.mark.parametrize("mark", ["[NEEDS CLARIFICATION: ]", "[NEEDS CLARIFICATION:]"])
+def test_an_empty_mark_asks_nothing(tmp_path: Path, mark: str) -> None:
+    root = write_files(tmp_path, SPEC_KIT)
+    spec = root / FEATURE / "spec.md"
+    spec.write_text(f"# Feature\n\n- **FR-001**: System MUST sort {mark}.\n")
+    assert read_spec(root).open_points == ()
+
+
+def test_a_folder_with_too_much_without_an_id_is_told_so_too(tmp_path: Path) -> None:
+    root = write_files(tmp_path, SPEC_KIT)
+    spec = root / FEATURE / "spec.md"
+    rules = "".join(f"- The system MUST do {n}.\n" for n in range(301))
+    spec.write_text(f"# Feature\n\n- **FR-001**: System MUST sort.\n{rules}")
+    (said,) = read_spec(root).remarks
+    assert "more than 300 requirements without an id" in said
+
+
+def test_a_number_at_the_start_of_a_wrapped_line_is_no_criterion(tmp_path: Path) -> None:
+    root = write_files(tmp_path, KIRO)
+    text = (root / TIMER / "requirements.md").read_text()
+    criterion = "1. WHEN idle THEN the system SHALL wait at most\n30 seconds before it logs out\n"
+    (root / TIMER / "requirements.md").write_text(
+        f"{text}\n### Requirement 9\n\n#### Acceptance Criteria\n\n{criterion}"
+    )
+    found = texts(read_spec(root))
+    assert found["9.1"].endswith("wait at most 30 seconds before it logs out")
+    assert "9.30" not in found
