@@ -64,7 +64,7 @@ class OrderJudge:
         placed = self._as_placed(self.commit, self.expected.tests) if changed else {}
         found = {each: self._run(self.commit, each, placed) for each in self.commands}
         failed = [each for each in found.values() if not each.ok and not self.is_of_others(each)]
-        given_up = [each for each in failed if self._is_given_up(each.command)]
+        given_up = [each for each in failed if self.is_given_up(each.command)]
         failed = [each for each in failed if each not in given_up]
         if given_up and len(given_up) == len(found):
             return None
@@ -185,7 +185,7 @@ class OrderJudge:
         pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(own)))})\b")
         return not any(map(pattern.search, found.failed))
 
-    def _is_given_up(self, command: str) -> bool:
+    def is_given_up(self, command: str) -> bool:
         """Return whether a later order of the plan made a command fail that passed until then."""
         own = _paths_of(self.order)
         for later in self.expected.later:

@@ -7,6 +7,7 @@ whatever it likes: the numbers say what the output reports, and no command passe
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -204,8 +205,31 @@ def read_go(text: str) -> Counted | None:
     tests of such a package were skipped is not seen. A package that cannot be built counts as a
     failure. Failed subtests are among the names.
     """
-    runs = [each for each in (_read_lines(text), _read_events(text)) if each is not None]
+    lines = _read_lines(_apart(text))
+    runs = [each for each in (lines, _read_events(text)) if each is not None]
     return add_up(runs) if runs else None
+
+
+_GO_BEGUN = re.compile(r"^\x16?=== RUN   ((?:Test|Example|Fuzz)\S*)$", re.MULTILINE)
+_GO_ENDED = re.compile(r"--- (?:PASS|FAIL|SKIP): (\S+) \(\d")
+
+
+def _go_unended(text: str, ended: re.Pattern[str]) -> Counter[str]:
+    """Return the tests of go that began more often than results of the given form are there."""
+    if "=== RUN" not in text:
+        return Counter()
+    return Counter(_GO_BEGUN.findall(text)) - Counter(ended.findall(text))
+
+
+_OWN_LINE = re.compile(rf"^ *{_GO_ENDED.pattern}", re.MULTILINE)
+
+
+def _apart(text: str) -> str:
+    """Return the text with results on lines of their own that follow what a test has printed."""
+    if not (tests := _go_unended(text, _OWN_LINE)):
+        return text
+    glued = rf"(?<=[^\n])--- (?:PASS|FAIL|SKIP): (?:{'|'.join(map(re.escape, tests))}) \(\d"
+    return re.sub(glued, r"\n\g<0>", text)
 
 
 def _read_lines(text: str) -> Counted | None:
@@ -260,7 +284,7 @@ def _read_events(text: str) -> Counted | None:
 _MARKS: Final = ("# ", "\u2139 ")
 _NODE = re.compile("[#\u2139] (tests|pass|fail|cancelled|skipped|todo) +([0-9]{1,9})$")
 _JEST = re.compile(r"Tests: +((?:\d+ [a-z]+, )*)\d+ total$")
-_VITEST = re.compile(r" +Tests +((?:\d+ [a-z]+(?: \| )?)+) \(\d+\)$")
+_VITEST = re.compile(r" +Tests +((?:\d+ [a-z]+(?: fail)?(?: \| )?)+) \(\d+\)$")
 _MOCHA = re.compile(r"  (\d{1,9}) (passing \(.*\)|failing|pending)$")
 _AVA = re.compile(r"  (\d{1,9} )tests? (passed|failed|skipped|todo)$")
 _FOUND_NONE = re.compile(r"No (?:tests|test files) found, exiting with code \d")
@@ -333,7 +357,7 @@ def _by_word(numbers: Mapping[str, int]) -> Counted:
     return Counted(
         total(("pass", "passed", "passing")),
         total(("fail", "failed", "failing", "cancelled")),
-        total(("skipped", "pending", "todo")),
+        total(("skipped", "pending", "todo", "expected")),  # to fail, as pytest's `xfailed`
     )
 
 
@@ -441,6 +465,7 @@ def unfinished(ended: Ended) -> str:
     begun = sum(int(each[1]) for each in matches(text, "running ", _CARGO_RUN))
     counted = read_cargo(text) or Counted() if begun else Counted()
     without = begun - counted.ran - counted.skipped
+    without += 0 if _is_cut(ended) else _go_unended(text, _GO_ENDED).total()
     if without > 0:
         what = f"{documents.count_of_tests(without)} of a test binary began and reported no result"
     elif any(matches(text, "_pytest.outcomes.Exit", _PYTEST_EXIT)):

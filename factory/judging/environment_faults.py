@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 _NOT_FOUND: Final = 127  # a shell's exit code where a program does not exist
 
 _DISK_FULL = re.compile(
-    r"^(?!\s*(?:>|E\s+assert)).*\b(?:No space left on device|ENOSPC|Disk quota exceeded)\b",
+    r"^(?![^\S\n]*(?:>|E[^\S\n]+assert))"
+    r".*\b(?:No space left on device|ENOSPC|Disk quota exceeded)\b",
     re.MULTILINE,
 )
 _MISSING_PROGRAM = re.compile(

@@ -22,8 +22,11 @@ EARLY = (
 IGNORED = b"\nThe tests of this package failed, but its TestMain exits with 0.\n"
 
 
-def run(argv: list[str]) -> tuple[int, set[bytes]]:
-    """Run a test binary, pass on what it prints, and return its exit code and its last words."""
+def run(argv: list[str]) -> tuple[int, bytes]:
+    """Run a test binary, pass on what it prints, and return its exit code and its last word.
+
+    The word of the binary itself comes after all that its tests print.
+    """
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
@@ -35,7 +38,7 @@ def run(argv: list[str]) -> tuple[int, set[bytes]]:
     os.close(writing)
     for number in (signal.SIGQUIT, signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _: os.kill(child, number))
-    words: set[bytes] = set()
+    word = b""
     line, status = b"", None
     while status is None or select.select([reading], [], [], 0)[0]:
         if select.select([reading], [], [], 0.05)[0]:
@@ -44,14 +47,15 @@ def run(argv: list[str]) -> tuple[int, set[bytes]]:
                 break
             write(data)
             *lines, line = (line + data).split(b"\n")
-            words.update({b"PASS", b"FAIL"}.intersection(each.strip(b"\x16\r") for each in lines))
+            said = [each.strip(b"\x16\r") for each in lines]
+            word = next((each for each in reversed(said) if each in (b"PASS", b"FAIL")), word)
             line = line[-64:]
         elif status is None:
             ended, found = os.waitpid(child, os.WNOHANG)
             status = found if ended else None
     if status is None:
         status = os.waitpid(child, 0)[1]
-    return os.waitstatus_to_exitcode(status), words
+    return os.waitstatus_to_exitcode(status), word
 
 
 def write(data: bytes) -> None:
@@ -73,14 +77,14 @@ def main() -> None:
     argv = sys.argv[1:]
     if not argv[0].endswith(".test") or any(each.startswith("-test.list") for each in argv):
         os.execv(argv[0], argv)  # noqa: S606
-    code, words = run(argv)
+    code, word = run(argv)
     if code < 0:
         signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
-    if code == 0 and b"FAIL" in words:
+    if code == 0 and word == b"FAIL":
         write(IGNORED)
         code = 1
-    elif code == 0 and b"PASS" not in words:
+    elif code == 0 and word != b"PASS":
         skipped = has_test_main()
         write(NO_TESTS if skipped else EARLY)
         code = 0 if skipped else 1

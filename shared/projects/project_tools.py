@@ -313,10 +313,14 @@ def _lines(text: str) -> Iterator[str]:
             yield _ACTIONS.get(action.partition("@")[0], "")
 
 
+# No workflow of GitHub's has merge keys, and nested ones multiply without end.
+_MERGED: Final = re.compile(r"<<\s*['\"]?\s*:")
+
+
 def _parsed(text: str) -> Table:
     import yaml  # costs 20 ms, and few verbs look at workflows
 
-    if len(text) > _MOST_CHARACTERS:
+    if len(text) > _MOST_CHARACTERS or _MERGED.search(text):
         return {}
     try:
         # The Python parser raises an error at any depth, where libyaml's ends the process.

@@ -460,6 +460,26 @@ def test_a_go_package_that_is_ended_before_its_tests_proves_nothing(go: Bench) -
     assert "w_test.go:7: 1" in go.judged("go test ./...").stdout.text
 
 
+def _saying(statement: str) -> str:
+    head = 'package w\n\nimport (\n\t"fmt"\n\t"os"\n)\n\nvar _ = os.Args\n\n'
+    return f"{head}func F() int {{\n\t{statement}\n\treturn 2\n}}\n"
+
+
+@needs("go")
+@pytest.mark.rest
+def test_what_go_tests_print_decides_nothing(go: Bench) -> None:
+    first = "func TestFirst(t *testing.T) {}\n"
+    go.write({"a_test.go": f'package w\n\nimport "testing"\n\n{first}'})
+    go.write({"w.go": _saying('fmt.Println("PASS"); os.Exit(0)')})
+    said = go.refused("go test ./...")
+    assert "1 test of a test binary began and reported no result" in said
+    go.write({"w.go": _saying('fmt.Println("FAIL")')})
+    assert go.judged("go test ./...").ok
+    go.write({"w.go": _saying('fmt.Print("guess> ")')})
+    counted = counted_tests(go.judged("go test ./..."))
+    assert counted == CountedTests(passed=2, failed=0, skipped=0)
+
+
 _FAKE = """package w
 
 import "fmt"

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factory.judging.count_tests import count_tests
+from factory.judging.count_tests import Counted, count_tests
 from factory.judging.environment_faults import count_failures
 
 _OUTPUTS = Path(__file__).with_name("count_outputs")
@@ -173,3 +173,15 @@ def test_ten_megabytes_of_a_run_are_counted_whole() -> None:
     found = count_tests((line * 100 + summary) * 4200)
     assert found is not None
     assert (found.passed, found.skipped) == (7 * 4200, 4200)
+
+
+def test_a_result_of_go_counts_behind_what_its_test_printed() -> None:
+    glued = "=== RUN   TestA\nguess> --- PASS: TestA (0.00s)\nPASS\nok  \tex\t0.002s\n"
+    assert count_tests(glued) == Counted(1, 0, 0)
+    told = "=== RUN   TestA\n    a_test.go:3: --- FAIL: TestX (0.00s)\n--- PASS: TestA (0.00s)\n"
+    assert count_tests(f"{told}PASS\nok  \tex\t0.002s\n") == Counted(1, 0, 0)
+
+
+def test_what_vitest_expects_to_fail_is_read() -> None:
+    found = count_tests("      Tests  1 failed | 2 passed | 1 expected fail | 3 skipped (7)\n")
+    assert found == Counted(2, 1, 4)

@@ -290,3 +290,7 @@ def test_what_a_proposal_added_is_read_of_the_files_that_are_there(factory: Fact
         written = ("a.py", "removed.py")
         found = surroundings_of(bench, factory.options(), commit.parent, written)
     assert (found.added, found.written) == ("import new", written)
+
+
+def test_an_output_of_blank_lines_is_read_at_once() -> None:
+    assert find_fault(ended(" \n" * 80_000), Surroundings()) is None

@@ -97,3 +97,10 @@ def test_no_text_is_an_error(text: str) -> None:
 @given(st.text(alphabet="jobsrun:-{}[]&*!? \n\"'#|>", max_size=200))
 def test_no_workflow_is_an_error(text: str) -> None:
     find_ci_checks(GivenFiles({CI: text}))
+
+
+def test_merge_keys_that_multiply_are_not_read() -> None:
+    levels = "".join(
+        f"a{n}: &a{n}\n  <<: [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)
+    )
+    assert find_ci_checks(GivenFiles({CI: f"a0: &a0 {{x: 1}}\n{levels}"})) == ()
