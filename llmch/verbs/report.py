@@ -175,7 +175,7 @@ def _run_report(args: argparse.Namespace, console: Console) -> Outcome:
     if target is None and not args.watch:
         run_id = f" {shlex.quote(args.run)}" if args.run else ""
         place = place_option(repo) if repo is not None else " --no-repo"
-        how = f"{this_program()} report{run_id}{place} --html report.html"
+        how = f"{this_program()} report{run_id} --html report.html{place}"
         console.remark(f"`{how}` writes a page with changes and output")
     if target is not None:
         run_page.write_page(target, run)

@@ -28,7 +28,8 @@ def test_the_latest_run_is_shown_in_short(say: Say, told: Words, factory: Factor
     assert "2 of 2 orders on work" in said.out
     assert "question: From one? -> Yes." in said.out
     assert "Count to two" in said.out and factory.tip()[:10] in said.out
-    assert "`llmch report --html report.html` writes a page" in said.out
+    how = f"`llmch report --html report.html --repo {factory.repo}`"
+    assert f"{how} writes a page" in said.out
 
 
 def test_an_order_that_ended_by_an_error_is_shown_with_it(say: Say, factory: Factory) -> None:
