@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from factory.orders.documents import (
     FALL_BACK_UP_TO_LINES,
@@ -25,10 +25,6 @@ from shared.languages.registry import language_of
 from shared.llm.budget import likely_tokens, most_tokens
 from shared.llm.model_client import Api, CallPlace, ReplySchema, Request, Role
 from shared.work_order.work_order import WorkOrder
-
-if TYPE_CHECKING:
-    pass
-
 
 # A file that an order of the demos creates has 500 to 1,700 bytes, and its reply some marks and a
 # sentence besides.

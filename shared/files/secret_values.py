@@ -95,7 +95,7 @@ def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return the secrets in the values of an environment's variables, longest first.
 
     They are the values of variables whose names say that they are secret, and the secrets in URLs;
-    plain words of up to 15 letters are none.
+    plain words of up to 15 letters are none, unless they are the key of a model.
     """
     # Every record calls this function, so names are read once, and of values only the needed ones.
     names = tuple(environ)
@@ -103,7 +103,10 @@ def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
     for name in names:
         if name.endswith(_URL_ENDS):
             found.update(url_secrets(environ[name]))
-    return tuple(sorted(filter(_is_secret, found), key=lambda value: (-len(value), value)))
+    keys = {environ[name] for name in names if names_a_secret(name) and is_model_variable(name)}
+    values = {each for each in keys if len(each) >= _SHORTEST_SECRET}
+    values.update(filter(_is_secret, found))
+    return tuple(sorted(values, key=lambda value: (-len(value), value)))
 
 
 @lru_cache(maxsize=64)

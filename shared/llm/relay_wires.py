@@ -219,9 +219,9 @@ MOST_ROUNDS: Final = 6
 def goes_in_circles(turns: Any, stable: Callable[[str], str] = str) -> bool:
     """Return whether a conversation ends with its last round over and over.
 
-    A round is what the model said and what came of it, in up to eight turns. Durations, times and
-    ids may differ, and what `stable` takes from the compact JSON of a turn. A round in which the
-    model waits for something is none.
+    A round is what the model said and what came of it, in up to eight turns. Ids may differ, the
+    durations and times of what came, and what `stable` takes from the compact JSON of a turn. A
+    round in which the model waits for something is none.
     """
     if not isinstance(turns, list):
         return False
@@ -231,7 +231,8 @@ def goes_in_circles(turns: Any, stable: Callable[[str], str] = str) -> bool:
     def text(at: int) -> str:
         bare = _without_labels(last[at])
         plain = json.dumps(bare, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-        return _VOLATILE.sub("", stable(plain))
+        plain = stable(plain)
+        return plain if _is_said(last[at]) else _VOLATILE.sub("", plain)
 
     def is_circle(size: int) -> bool:
         said = [at for at in range(size) if _is_said(last[at])]

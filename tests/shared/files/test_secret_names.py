@@ -66,3 +66,7 @@ def test_a_plain_word_is_no_secret_because_code_is_full_of_it(value: str) -> Non
 )
 def test_any_other_value_is_one(value: str) -> None:
     assert secret_values({"DB_PASSWORD": value}) == (value,)
+
+
+def test_the_key_of_a_model_is_one_in_any_case() -> None:
+    assert secret_values({"OPENAI_API_KEY": "opensesame"}) == ("opensesame",)

@@ -335,6 +335,11 @@ def test_an_id_that_a_tool_is_given_tells_rounds_apart() -> None:
     assert not goes_in_circles(turns)
 
 
+def test_what_is_said_of_times_tells_rounds_apart() -> None:
+    said = [_chat_round(f"look --at 12:0{each} --for {each}s", "none", each) for each in range(6)]
+    assert not goes_in_circles([turn for each in said for turn in each])
+
+
 def test_to_wait_for_something_is_no_circle() -> None:
     waits = [_chat_round("sleep 30; tail -1 build.log", "compiling", each) for each in range(9)]
     assert not goes_in_circles([turn for each in waits for turn in each])
