@@ -239,7 +239,6 @@ def _completion(
     lines = [f"The agent {agent.title} {stay.words}, {problem}."]
     lines += [f"- {each}" for each in record.account[1:]]
     lines += [f"- dropped: {name_paths(found.dropped)}"] if found.dropped else []
-    lines += ["It printed at the end:"] if output else []
     lost = (output[-_OUTPUT_CHARACTERS:],) if output else ()
     raise ReplyFailed("\n".join(lines), Usage(calls=0), lost=lost)
 

@@ -304,8 +304,10 @@ def take_outcome(
     try:
         attempt, doubt = Dialogue(step, state, asked).put(attempt, question, request, perform)
     except ReplyFailed as failed:
-        account = "\n".join((str(failed), *failed.lost[-1:]))
-        return _ended_ask(step, attempt, Stage.EXCEPTION, account)
+        printed = ("It printed at the end:", failed.lost[-1]) if failed.lost else ()
+        account, facts = "\n".join((failed.message, *printed)), (failed.message,)
+        brief = brief_of(Stage.EXCEPTION, step.order, account, facts=facts)
+        return replace(attempt, brief=brief)
     except EnvironmentFault as fault:
         brief = brief_of(Stage.ENVIRONMENT, step.order, fault.message)
         return replace(attempt, brief=brief_of_fault(Fault(fault.message, fault.hint or ""), brief))

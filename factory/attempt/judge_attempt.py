@@ -208,13 +208,15 @@ def _fail(state: FactoryState, step: Step, brief: FailureBrief) -> StateUpdate:
         *state["past"],
         PastAttempt(attempt.number, attempt.rung, attempt.proposal, brief, attempt.misfits),
     )
-    stuck = is_stuck(step.run.options.models, past)
+    factory = step.run.options.settings.factory
+    left = {factory.proposer_of(each) for each in range(attempt.number, max_attempts + 1)}
+    stuck = len(left) == 1 and is_stuck(step.run.options.models, past)
     can_retry = brief.stage.retryable and step.order.asks_model
     last = stuck or not can_retry or attempt.number >= max_attempts
     if attempt.touched and not last and not attempt.tree:  # else the pool does so
         step.bench.reset()
     if last or brief.remedy:
-        next_step = _NOTHING_MOVES if stuck else _why_it_ends(attempt, max_attempts, brief)
+        next_step = _why_it_is_stuck(brief) if stuck else _why_it_ends(attempt, max_attempts, brief)
     else:
         next_step = f"nothing was kept; {_what_follows(attempt, past, max_attempts, step)}"
     step.progress.fail_attempt(attempt.number, brief, next_step)
@@ -223,11 +225,14 @@ def _fail(state: FactoryState, step: Step, brief: FailureBrief) -> StateUpdate:
     return {"records": records, "past": past, "attempt": Attempt(attempt.number + 1)}
 
 
-_NOTHING_MOVES = (
-    "the model gives the same files again and there is no other to ask: the order has failed; name "
-    "a larger model after it (`--factory-model small,large`), or say what is missed (`llmch retry "
-    "ORDER --hint TEXT`)"
-)
+def _why_it_is_stuck(brief: FailureBrief) -> str:
+    is_agent = brief.stage is not Stage.REPEATED
+    again = "the agent ends in the same way" if is_agent else "the model gives the same files"
+    return (
+        f"{again} again and there is no other to ask: the order has failed; name a larger model "
+        "after it (`--factory-model small,large`), or say what is missed (`llmch retry ORDER "
+        "--hint TEXT`)"
+    )
 
 
 def _record_patch(attempt: Attempt, step: Step) -> None:

@@ -298,8 +298,19 @@ def warmer(temperature: float | None, steps: int) -> float | None:
 
 def is_stuck(models: ModelChoice, past: Sequence[PastAttempt]) -> bool:
     """Return whether the last attempt brought nothing new and no other model is left to ask."""
-    last = past[-1]
-    return last.brief.stage is Stage.REPEATED and last.rung == len(models.ladder) - 1
+    return _brings_nothing_new(past) and past[-1].rung == len(models.ladder) - 1
+
+
+def _brings_nothing_new(past: Sequence[PastAttempt]) -> bool:
+    """Return whether a model gave the same files, or its agent twice ended alike without any."""
+    last, before = past[-1], past[-2:-1]
+    # Only the failure of an agent has a fact at this stage: a call that failed may succeed later.
+    ended_alike = last.brief.stage is Stage.EXCEPTION and last.brief.facts and before
+    return last.brief.stage is Stage.REPEATED or bool(
+        ended_alike
+        and (before[0].rung, before[0].brief.stage) == (last.rung, last.brief.stage)
+        and before[0].brief.facts == last.brief.facts
+    )
 
 
 def _rung(models: ModelChoice, past: Sequence[PastAttempt], attempt: int) -> int:
@@ -307,7 +318,7 @@ def _rung(models: ModelChoice, past: Sequence[PastAttempt], attempt: int) -> int
     rung = models.scheduled_rung(attempt)
     if past:
         rung = max(rung, past[-1].rung)
-        if past[-1].brief.stage is Stage.REPEATED or _is_used_up(models, past, rung):
+        if _brings_nothing_new(past) or _is_used_up(models, past, rung):
             rung += past[-1].rung == rung
     return min(rung, len(models.ladder) - 1)
 

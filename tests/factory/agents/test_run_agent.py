@@ -96,6 +96,21 @@ def test_an_agent_without_anything_to_judge_fails_the_attempt(
     assert factory.tip() == ""
 
 
+def test_an_agent_that_ends_alike_twice_is_not_started_a_third_time(factory: Factory) -> None:
+    body = "print(time.time()); call('again')"
+    summary = factory.run(order(), ["no"] * 3, **agents_of(factory, body))
+    assert stages(summary) == [Stage.EXCEPTION] * 2
+    assert "the agent ends in the same way again" in factory.seen(AttemptFailed)[-1].next_step
+
+
+@pytest.mark.parametrize("last", ["print('done')", ASKS])
+def test_the_proposers_that_follow_are_asked_all_the_same(factory: Factory, last: str) -> None:
+    bodies = ("", "", "call('')", last)
+    summary = factory.run(GREETS, ["hello\n"] * 2, **agents_of(factory, *bodies))
+    assert len(summary.attempt_records) == 4 + (last != ASKS)
+    assert (summary.verdict == "PASS") == (last == ASKS)
+
+
 def test_an_exit_code_decides_nothing(factory: Factory) -> None:
     body = "write('hello.txt', 'hello'); sys.exit(1)"
     assert factory.run(GREETS, [], **agents_of(factory, body)).verdict == "PASS"

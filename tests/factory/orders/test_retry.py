@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from factory.orders.documents import FailureBrief
@@ -124,6 +126,22 @@ def test_the_last_model_that_repeats_itself_ends_the_order() -> None:
     assert not is_stuck(models, [failed(Stage.REPEATED, rung=0)])
     assert is_stuck(models, [failed(Stage.REPEATED, rung=1)])
     assert not is_stuck(models, [failed(Stage.ACCEPTANCE_FAILED, rung=1)])
+
+
+def test_an_agent_that_ends_alike_twice_brings_the_next_model_or_ends_the_order() -> None:
+    models = ModelChoice(parse_ladder("a-32b,b"), 5)
+
+    def ended(said: str, rung: int) -> PastAttempt:
+        past = failed(Stage.EXCEPTION, rung=rung)
+        facts = (said,) if said else ()
+        return replace(past, brief=past.brief.model_copy(update={"facts": facts}))
+
+    alike = [ended("it said the same", 0)] * 2
+    assert [first_model(models, alike[:n], n + 1).rung for n in (1, 2)] == [0, 1]
+    assert not is_stuck(models, [*alike, ended("it said the same", 1)])
+    assert is_stuck(models, [ended("it said the same", 1)] * 2)
+    assert not is_stuck(models, [ended("it said the same", 1), ended("it took too long", 1)])
+    assert not is_stuck(models, [ended("", 1)] * 2), "a call that failed may succeed later"
 
 
 @pytest.mark.parametrize(
