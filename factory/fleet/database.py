@@ -121,9 +121,15 @@ class Database:
                 f"{self.url}: {said_by(refused)}",
                 "have the fleet's administrator grant the role that `llmch fleet init` names",
             ) from None
-        except psycopg.OperationalError as error:
+        # A server that became a standby is read-only, which is no error of operation.
+        except (psycopg.OperationalError, psycopg.InternalError) as error:
             self._forget()
             raise lost(self.url, error) from None
+        except (psycopg.DataError, UnicodeEncodeError) as error:
+            raise InvalidInput(
+                f"{self.url} cannot store this: {str(error).splitlines()[0]}",
+                "leave out what is no text, as a NUL or half a character",
+            ) from None
 
     def _forget(self) -> None:
         connection, self._connection = self._connection, None

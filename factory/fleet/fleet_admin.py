@@ -58,6 +58,9 @@ def initialise(url: DatabaseUrl) -> Initialised:
     return Initialised(str(url), SCHEMA_VERSION, roles, done)
 
 
+_LONGEST_NAME: Final = 63  # bytes; PostgreSQL cuts a longer one, and two roles become one
+
+
 def _initialise(cursor: Cursor, database: Database) -> Iterator[str]:
     before = found_version(cursor)
     if before is None:
@@ -65,6 +68,11 @@ def _initialise(cursor: Cursor, database: Database) -> Iterator[str]:
     else:
         refuse_newer(database, *before)
     roles = Roles(_name_of(cursor))
+    if any(len(each.encode()) > _LONGEST_NAME for each in (roles.member, roles.reader)):
+        raise InvalidInput(
+            f"the name of the database {roles.database!r} leaves no room for those of its roles",
+            "name it in at most 56 bytes",
+        )
     cursor.execute(TABLES)
     cursor.execute(
         "INSERT INTO llmch.fleet (schema_version, llmch_version) VALUES (%s, %s) "

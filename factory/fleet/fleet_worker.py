@@ -83,7 +83,8 @@ def forget_old_ends(database: Database, queue: Queue) -> None:
 
     Raises `FleetUnavailable`.
     """
-    jobs = queue.over_for_long(_KEPT_SECONDS)
+    ago = "SELECT now() - make_interval(secs => %s)"
+    jobs = queue.over_since(database.rows(ago, (_KEPT_SECONDS,))[0][0])
     queue.forget(jobs)
     forget_takeovers(database, jobs)
     forget_events(database, jobs)

@@ -15,7 +15,7 @@ import logging
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -258,9 +258,8 @@ class Queue:
             )
         return [replace(_standing(each), answer=None) for each in found]
 
-    def over_for_long(self, seconds: float) -> Sequence[str]:
-        """Return the ids of the jobs that have been over for so long."""
-        before = datetime.now(UTC) - timedelta(seconds=seconds)
+    def over_since(self, before: datetime) -> Sequence[str]:
+        """Return the ids of the jobs that were over at a time, by the clock of the database."""
         with errors_in_words(self._url):
             found = self._client.list_workflows(
                 completed_before=before.isoformat(), load_input=False, load_output=False
@@ -268,8 +267,14 @@ class Queue:
         return [each.workflow_id for each in found]
 
     def hand_on(self, job: JobStanding) -> None:
-        """Give a job that a worker has claimed back to its queue, where another worker finds it."""
+        """Give a job that a worker has claimed back to its queue, where another worker finds it.
+
+        One that was cancelled since stays so.
+        """
         queue = PLANS if job.kind == Kind.COORDINATE else ORDERS
+        now = self.look([job.id]).get(job.id)
+        if now is None or (now.state, now.worker) != (job.state, job.worker):
+            return
         with errors_in_words(self._url):
             self._client.resume_workflow(job.id, queue_name=queue)
 
@@ -290,8 +295,8 @@ class Queue:
 
 
 def _standing(status: WorkflowStatus) -> JobStanding:
-    state = _STATES[status.status]
-    about = status.attributes or {}
+    state = _STATES.get(status.status, JobState.CANCELLED)
+    about = status.attributes if isinstance(status.attributes, dict) else {}
     answer = None
     if state is JobState.DONE:
         try:

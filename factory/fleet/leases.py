@@ -82,7 +82,7 @@ class Lease:
         """
 
         def enter(cursor: Cursor) -> tuple[str, int] | None:
-            host, pid = socket.gethostname(), os.getpid()
+            host, pid = socket.gethostname(), os.getpid()  # both may be those of a former container
             cursor.execute(
                 "INSERT INTO llmch.workers "
                 "(id, host, pid, slots, lease_seconds, protocol, llmch_version, submission) "
@@ -90,10 +90,10 @@ class Lease:
                 (self.worker, host, pid, slots, self.seconds, PROTOCOL, VERSION, submission),
             )
             row = cursor.execute(
-                "SELECT host, pid FROM llmch.workers WHERE id = %s", (self.worker,)
+                "SELECT host, pid, dead IS NULL FROM llmch.workers WHERE id = %s", (self.worker,)
             ).fetchone()
             assert row is not None, "it was entered just now, or before"
-            return None if row == (host, pid) else (str(row[0]), int(row[1]))
+            return None if row == (host, pid, True) else (str(row[0]), int(row[1]))
 
         if before := self._database.run(enter):
             host, pid = before
@@ -356,7 +356,16 @@ def events_after(database: Database, last: Mapping[str, int]) -> Sequence[EventS
         "ON e.job = known.job AND e.id > known.last ORDER BY e.id LIMIT %s",
         (list(last), list(last.values()), _MOST_READ),
     )
-    return [EventSeen(number, job, by, json.loads(text)) for number, job, by, text in rows]
+    return [EventSeen(number, job, by, _document(text)) for number, job, by, text in rows]
+
+
+def _document(text: str) -> Mapping[str, Any]:
+    """Return the document of an event; an empty one, which is no event, where it is none."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
 
 
 def forget_events(database: Database, runs: Sequence[str]) -> None:

@@ -255,6 +255,9 @@ class OutcomeWatch:
                 if not reported:
                     self.emit(Warned(f"{lost.message}; the run waits for it"))
                 reported = True
+            except Exception as error:  # a thread that ends unseen would have the run wait for ever
+                self.asked.give_up(CommandFailed(f"the fleet cannot be watched: {error}", GOES_ON))
+                raise
             else:
                 if reported:
                     self.emit(Noted("the fleet's database is back"))

@@ -118,7 +118,7 @@ class FleetReplies:
         if row:
             return str(row[0])
         row = cursor.execute(
-            "SELECT i.worker, w.dead IS NOT NULL FROM llmch.intents i "
+            "SELECT i.worker, w.id IS NULL OR w.dead IS NOT NULL FROM llmch.intents i "
             "LEFT JOIN llmch.workers w ON w.id = i.worker WHERE i.plan = %s AND i.key = %s",
             (plan, key),
         ).fetchone()
@@ -317,7 +317,7 @@ class FleetBudget(SharedBudget):
         rows = cursor.execute(
             "SELECT s.usage, s.settled FROM llmch.spending s "
             "LEFT JOIN llmch.workers w ON w.id = s.worker "
-            "WHERE s.run = %s AND (s.settled OR w.dead IS NULL)",
+            "WHERE s.run = %s AND (s.settled OR (w.id IS NOT NULL AND w.dead IS NULL))",
             (self._run,),
         ).fetchall()
         self._spent = _total([usage for usage, settled in rows if settled])

@@ -222,7 +222,11 @@ class Awaited:
         was cancelled; and `InvalidInput` if the fleet does not know it.
         """
         outcome = self._outcome()
-        unpack(outcome.files, artifacts, outcome.folder)
+        try:
+            unpack(outcome.files, artifacts, outcome.folder)
+        except ValueError as bad:
+            self._forget()
+            raise _unreadable(str(bad)) from None
         if self._end:
             run_dir = self._end.run_dir.replace(outcome.folder, str(artifacts))
             self.emit(replace(self._end, run_dir=run_dir))
@@ -323,7 +327,7 @@ def _summary(outcome: PlanOutcome, artifacts: Path) -> BatchSummary:
 
     try:
         return BatchSummary.model_validate(_moved(outcome.summary, outcome.folder, str(artifacts)))
-    except ValidationError as error:
+    except (ValidationError, RecursionError) as error:
         raise _unreadable(str(error)[:300]) from None
 
 

@@ -279,7 +279,15 @@ _TITLE: Final = 40
 
 
 def _day(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
+    return _time_of(seconds).strftime("%Y-%m-%d %H:%M")
+
+
+def _time_of(seconds: int) -> datetime:
+    """Return the time of a commit; the last that there is for one beyond it, as in milliseconds."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return datetime.max.replace(tzinfo=UTC)
 
 
 def _plan_document(each: UnmergedPlan) -> dict[str, object]:
@@ -296,7 +304,7 @@ def _plan_document(each: UnmergedPlan) -> dict[str, object]:
         "requirements": [
             {"id": name, "text": text} for name, text in sorted((each.requirements or {}).items())
         ],
-        "last_commit": datetime.fromtimestamp(each.last, UTC).isoformat(),
+        "last_commit": _time_of(each.last).isoformat(),
     }
 
 

@@ -135,10 +135,7 @@ def completed_order(order: JsonObject) -> dict[str, JsonValue]:
     return {**order, **{key: each for key, each in derived.items() if key not in order}}
 
 
-_FENCED: Final = re.compile(
-    r"^[ \t]*(?P<mark>`{3,}|~{3,})[^\n`]*\n(?P<text>.*?)^[ \t]*(?P=mark)[ \t]*$",
-    re.MULTILINE | re.DOTALL,
-)
+_FENCE: Final = re.compile(r"[ \t]*(?P<mark>`{3,}|~{3,})(?P<info>[^`]*)")
 _SUBJECT_CHARACTERS: Final = 72
 _MOST_LINES_CUT: Final = 50
 
@@ -149,7 +146,7 @@ def read_test_reply(text: str, change: Change, test: NewTest) -> Reply:
     Its longest fenced block is the file; of a block without an end, what is whole of it. A reply
     that is an order is taken as one.
     """
-    blocks = [found["text"] for found in _FENCED.finditer(text)]
+    blocks = list(_fenced(text))
     if not blocks and "```" in text:
         begun = text.partition("```")[2].partition("\n")[2]
         blocks = [_as_far_as_whole(test.path, begun)]
@@ -163,6 +160,20 @@ def read_test_reply(text: str, change: Change, test: NewTest) -> Reply:
         message = f"the test defines {copied[0]} itself: it has to test that of the file"
         return Reply("", unreadable_plan(message))
     return _order_of(change, {test.path: code}, (test.command,))
+
+
+def _fenced(text: str) -> Iterator[str]:
+    """Yield the text of each fenced block that has an end."""
+    mark, block = "", list[str]()
+    for line in text.splitlines(keepends=True):
+        found = _FENCE.fullmatch(line.rstrip("\n"))
+        if mark and found and found["mark"] == mark and not found["info"].strip():
+            yield "".join(block)
+            mark = ""
+        elif mark:
+            block.append(line)
+        elif found:
+            mark, block = found["mark"], []
 
 
 def order_without_model(change: Change | None) -> Reply | None:

@@ -174,7 +174,7 @@ def _put_together(
     position: dict[str, int] = {}
     for name, draft in task.predecessor.drafts.items():
         if name not in gone:
-            orders.append(_own(replied[name]) if name in replaced else dict(draft.raw))
+            orders.append(_own(replied[name]) if name in replaced else _kept(draft, gone))
             position[name] = len(orders)
     entries: list[Entry] = []
     for draft, place in zip(drafts, places, strict=True):
@@ -183,6 +183,15 @@ def _put_together(
             position[draft.label] = len(orders)
         entries.append(Entry(place, position[draft.label]))
     return tuple(entries), orders
+
+
+def _kept(draft: Draft, gone: Collection[str]) -> JsonObject:
+    """Return an order as it is; one that has not landed no longer waits for one that is gone."""
+    kept = dict(draft.raw)
+    waits = kept.get("depends_on")
+    if not draft.landed and isinstance(waits, list):
+        kept["depends_on"] = [each for each in waits if each not in gone]
+    return kept
 
 
 def _places(drafts: Sequence[Draft], task: FollowUp) -> list[Place]:

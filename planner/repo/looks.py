@@ -305,7 +305,8 @@ def _lines(text: str) -> list[str]:
 def _rows(name: str, rows: Sequence[str], first: int, last: int, room: int) -> str:
     """Return lines of a file as data, as many as there is room for."""
     short = (row if len(row) <= _MOST_LINE else f"{row[:_MOST_LINE]} ..." for row in rows)
-    shown = fitting(islice(short, first - 1, last), room - 80 - len(name), stop=True)
+    chosen = islice(short, min(first - 1, len(rows)), last)
+    shown = fitting(chosen, room - 80 - len(name), stop=True)
     if not shown:
         return f"{name}: has {len(rows):,} lines, and none of these is shown."
     end = first + len(shown) - 1

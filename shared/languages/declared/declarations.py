@@ -47,7 +47,7 @@ class Declared:
 
     For a function, `body` has the characters of its block, braces included, `opening` is the text
     before its result, and `result` is the type that it returns. For a type, `separator` separates
-    its members.
+    its members. The first `marked` characters of the range are attributes or decorators.
     """
 
     name: str
@@ -65,6 +65,7 @@ class Declared:
     opening: str = ""
     result: str = ""
     separator: str = "\n"
+    marked: int = 0
 
     @property
     def last_name(self) -> str:
@@ -247,6 +248,13 @@ def walk(root: Node, *, into: Callable[[Node], bool] = lambda _: True) -> Iterat
         yield node
         if into(node):
             pending.extend(reversed(node.children))
+
+
+def lines_within(root: Node | None, kinds: Collection[str]) -> frozenset[int]:
+    """Return the lines, from 0, that begin within a node of one of these kinds."""
+    nodes = (each for each in (walk(root) if root else ()) if each.type in kinds)
+    spans = (range(each.start_point[0] + 1, each.end_point[0] + 1) for each in nodes)
+    return frozenset(line for span in spans for line in span)
 
 
 def text_without(root: Node, parts: Iterable[tuple[int, int]]) -> str:

@@ -20,7 +20,13 @@ from shared.languages.capabilities import (
     Unwritten,
     check_shrinking,
 )
-from shared.languages.declared.declarations import Declarations, Declared, is_meant, normal_changes
+from shared.languages.declared.declarations import (
+    Declarations,
+    Declared,
+    cut,
+    is_meant,
+    normal_changes,
+)
 from shared.languages.planned_code import file_does_not_parse
 
 _WRITE: Final = "Write the statements that do the work."
@@ -95,6 +101,7 @@ def offer(name: str, existing: Iterable[str], shown: Iterable[str] | None = None
 IMPORTS: Final = "imports"
 """The name that a header has for imports, and for what else has no name."""
 _EDITABLE: Final = ("function", "type", "value")
+_RIVALS: Final = ("function", "value")
 _LEFT_OUT: Final = re.compile(r"//[^\n]*(?:\.\.\.|existing|unchanged)", re.IGNORECASE)
 
 
@@ -121,6 +128,9 @@ class Ways(Protocol):
 
     def importing(self, file: Declarations, block: Declarations) -> Iterator[Splice]:
         """Yield the splices that add the imports of a block to a file."""
+
+    def lines_in_strings(self, code: str) -> frozenset[int]:
+        """Return the lines of some code, from 0, that begin within a string."""
 
 
 def outline(read: Declarations) -> tuple[OutlineEntry, ...]:
@@ -205,10 +215,12 @@ class _Editing:
         ]
         if len(repairs) == len(items) and name != IMPORTS:
             repairs = []
-            splices = [self._renamed(name, block, items)]
+            splices = [self._renamed(name, block, items, repairs)]
         else:
             splices = [self._put(block, each, items, repairs) for each in items]
         splices += self.ways.importing(self.file, block)
+        if "\r\n" in self.file.text[: self.file.text.find("\n") + 1]:
+            splices = [replace(e, text=re.sub(r"\r?\n", "\r\n", e.text)) for e in splices]
         kept = tuple(e for e in splices if self.file.text[e.start : e.end] != e.text)
         if not kept:
             raise Refused(f"the block changes nothing: `{name}` is in the file as it is given")
@@ -226,11 +238,13 @@ class _Editing:
                 return replace(item, name=ending[0].name)
         return item
 
-    def _renamed(self, name: str, block: Declarations, items: Sequence[Declared]) -> Splice:
+    def _renamed(
+        self, name: str, block: Declarations, items: Sequence[Declared], repairs: list[str]
+    ) -> Splice:
         """Replace a definition by the one that the block has instead, if the order says so."""
         old = self.file.named(name)
         if len(items) == 1 and len(old) == 1 and is_meant(name, self.path, self.changed):
-            return self._replacing(block, items[0], old[0])
+            return self._replacing(block, items[0], old[0], repairs)
         listed = ", ".join(f"`{each.name}`" for each in items)
         raise Refused(f"the header names `{name}`, but the block defines {listed}")
 
@@ -250,10 +264,13 @@ class _Editing:
         if self.file.is_shared(old[0]):
             reason = f"`{item.name}` is declared together with others: change it by a search text"
             raise Refused(reason, old[0].line)
-        return self._replacing(block, item, old[0])
+        return self._replacing(block, item, old[0], repairs)
 
     def _there(self, item: Declared) -> list[Declared]:
-        old = [each for each in self.file.named(item.name) if each.kind == item.kind]
+        named = self.file.named(item.name)
+        old = [each for each in named if each.kind == item.kind]
+        if not old and item.kind in _RIVALS:  # `const add = ...` and a function `add` are no pair
+            old = [each for each in named if each.kind in _RIVALS]
         is_of_trait = " for " in item.around
         return [each for each in old if not is_of_trait or each.around == item.around]
 
@@ -273,7 +290,8 @@ class _Editing:
             start = _comment_start(self.file.text, place.start)
             margin = self.file.text[_line_start(self.file.text, start) : start]
             if item.kind != "module" and not margin.strip() and not self.file.is_shared(place):
-                new = indented(code.strip("\n"), margin)
+                code = code.strip("\n")
+                new = indented(code, margin, self.ways.lines_in_strings(code))
                 if is_above:
                     return Splice(place.end, place.end, f"\n\n{new}")
                 return Splice(start, start, f"{new.lstrip()}\n\n{margin}")
@@ -288,26 +306,46 @@ class _Editing:
         except Refused:
             return ()
 
-    def _replacing(self, block: Declarations, item: Declared, old: Declared) -> Splice:
+    def _replacing(
+        self, block: Declarations, item: Declared, old: Declared, repairs: list[str]
+    ) -> Splice:
         code = _whole(block, item)
+        if old.marked and not item.marked:
+            marks = old.text[: old.marked].strip()
+            repairs.append(f"`{cut(marks.split(chr(10))[0], 60)}` of `{old.name}` was kept")
+            code = self._marked(code, block, item, old)
         start = old.start
         has_comment = code.lstrip().startswith(("//", "/*"))
         if has_comment:
             start = _comment_start(self.file.text, start)
-        margin = re.match(r"[ \t]*", self.file.text[_line_start(self.file.text, start) :])
-        indent = margin[0] if margin else ""
-        return Splice(start, old.end, indented(code, indent).lstrip())
+        indent = _margin(self.file.text, start)
+        lines = self.ways.lines_in_strings(code)
+        return Splice(start, old.end, indented(code, indent, lines).lstrip())
+
+    def _marked(self, code: str, block: Declarations, item: Declared, old: Declared) -> str:
+        """Return code with the attributes or decorators that the file has above it."""
+        margin, at = _margin(block.text, item.start), len(code) - (item.end - item.start)
+        marks, own = old.text[: old.marked], _margin(self.file.text, old.start)
+        gap = f"\n{margin}" if "\n" in marks.strip(" \t") else " "
+        return code[:at] + indented(own + marks.strip(), margin).lstrip() + gap + code[at:]
 
 
 def _is_editable(item: Declared) -> bool:
     return item.kind in _EDITABLE or (item.kind == "module" and item.text.endswith(";"))
 
 
-def indented(code: str, indent: str) -> str:
-    """Return code whose first line has this indentation, and the others as far from it as now."""
-    lines = code.split("\n")
-    own = min((len(e) - len(e.lstrip()) for e in lines if e.strip()), default=0)
-    return "\n".join(indent + e[own:] if e.strip() else "" for e in lines)
+def indented(code: str, indent: str, fixed: Collection[int] = ()) -> str:
+    """Return code whose first line has this indentation, and the others as far from it as now.
+
+    The lines of the numbers in `fixed`, from 0, stay as they are.
+    """
+    lines = [(each, at in fixed) for at, each in enumerate(code.split("\n"))]
+    own = min((len(e) - len(e.lstrip()) for e, is_fixed in lines if e.strip() and not is_fixed),
+              default=0)  # fmt: skip
+    return "\n".join(
+        each if is_fixed else indent + each[own:] if each.strip() else ""
+        for each, is_fixed in lines
+    )
 
 
 def _whole(block: Declarations, item: Declared) -> str:
@@ -328,7 +366,16 @@ def _comment_start(text: str, start: int) -> int:
     while first > 0:
         above = _line_start(text, first - 1)
         line = text[above : first - 1].strip()
-        if not line.startswith("//") or line.startswith("//!"):
+        if line.endswith("*/"):
+            opened = text.rfind("/*", 0, first - 1)
+            above = _line_start(text, max(opened, 0))
+            is_alone = not text[above : max(opened, 0)].strip()
+            if (
+                not (is_alone and text.startswith("/**", opened))
+                or "*/" in text[opened : first - 3]
+            ):
+                break
+        elif not line.startswith("//") or line.startswith("//!"):
             break
         found, first = above + len(text[above:]) - len(text[above:].lstrip()), above
     return found
@@ -336,6 +383,12 @@ def _comment_start(text: str, start: int) -> int:
 
 def _line_start(text: str, at: int) -> int:
     return text.rfind("\n", 0, at) + 1
+
+
+def _margin(text: str, at: int) -> str:
+    """Return the indentation of the line of a place."""
+    start = _line_start(text, at)
+    return text[start : start + len(text[start:at]) - len(text[start:at].lstrip(" \t"))]
 
 
 # Says whether an order's changes, in normal form, mean the qualified name in the file at a path.

@@ -46,6 +46,7 @@ _CONDITIONAL: Final = frozenset(
      "match_pattern"}
 )  # fmt: skip
 _DECIMAL: Final = re.compile(r"([0-9][0-9_]*)((?:[iu](?:8|16|32|64|128|size)|n)?)")
+_MOST_DIGITS: Final = 300
 LITERALS: Final = frozenset(
     {"number", "int_literal", "integer_literal", "float_literal", "string", "string_literal",
      "interpreted_string_literal", "raw_string_literal", "true", "false", "boolean_literal", "nil",
@@ -178,7 +179,8 @@ def _other_literal(node: Node) -> str:
         return f"{quote}llmch {code[1:]}" if re.search(r"[%{]", code) else quote * 2
     if node.type in _INTEGERS:
         if found := _DECIMAL.fullmatch(code):
-            return f"{int(found[1].replace('_', '')) + 1}{found[2]}"
+            digits = found[1].replace("_", "")
+            return f"{int(digits) + 1}{found[2]}" if len(digits) <= _MOST_DIGITS else ""
         return f"({code} + 1)"
     if node.type == "float_literal":
         return f"({code} + 1.0)"

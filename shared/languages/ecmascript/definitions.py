@@ -19,6 +19,7 @@ from shared.languages.declared.declarations import (
     Kind,
     Offsets,
     head_of,
+    lines_within,
     name_of,
     table_at,
     text_of,
@@ -54,17 +55,24 @@ def imported_names(node: Node, start: int, end: int) -> Iterator[Imported]:
     """
     line = node.start_point[0] + 1
     source = node.child_by_field_name("source")
-    if node.type == "export_statement" and source is not None:
+    required = next((e for e in node.named_children if e.type == "import_require_clause"), None)
+    if required is not None:  # TypeScript's `import fs = require("fs")`
+        source = required.child_by_field_name("source")
+        name = text_of(required.named_children[0])
+        yield Imported(name, text_of(source), line, text_of(node), start, end)
+    elif node.type == "export_statement" and source is not None:
         if any(each.type in ("*", "namespace_export") for each in node.children):
             yield Imported(EVERYTHING, text_of(source), line, text_of(node), start, end)
     elif node.type == "import_statement" and source is not None:
         word = "import type" if any(e.type == "type" for e in node.children) else "import"
+        with_type = next((e for e in node.named_children if e.type == "import_attribute"), None)
+        origin = " ".join(filter(None, (text_of(source), text_of(with_type))))
         forms = list(import_forms(node))
         for name, form in forms:
-            text = f"{word} {form} from {text_of(source)};"
+            text = f"{word} {form} from {origin};"
             yield Imported(name, text_of(source), line, text, start, end)
         if not forms:
-            yield Imported("", text_of(source), line, f"import {text_of(source)};", start, end)
+            yield Imported("", text_of(source), line, f"import {origin};", start, end)
     elif node.type in ("lexical_declaration", "variable_declaration"):
         for each in node.named_children:
             yield from _required(each, line, start, end)
@@ -90,6 +98,7 @@ _FUNCTIONS: Final = FUNCTIONS | {"function_expression", "generator_function", "a
 _METHODS: Final = frozenset({"method_definition", "method_signature", "abstract_method_signature"})
 _FIELDS: Final = frozenset({"public_field_definition", "field_definition"})
 _EXPORTS: Final = ("module.exports", "exports")
+_LONG_STRINGS: Final = frozenset({"template_string"})
 
 
 @lru_cache(maxsize=32)
@@ -226,7 +235,8 @@ class _EcmaReader(DeclarationReader):
                 public = not _is_private(each, name)
                 item = self._declared(f"{owner}.{name}", "function", whole, each, public=public)
                 start = self.at(first)[0] if first is not None else item.start
-                yield replace(item, start=start, text=self.text[start : item.end])
+                text = self.text[start : item.end]
+                yield replace(item, start=start, text=text, marked=item.start - start)
             first = None
 
     def _declared(
@@ -236,6 +246,7 @@ class _EcmaReader(DeclarationReader):
         body = node.child_by_field_name("body")
         is_block = body is not None and body.type in ("statement_block", "class_body")
         start, end = self.at(outer)
+        marked = self.at(bare)[0] - start if (bare := _without_decorators(outer)) else 0
         return Declared(
             name=name,
             kind=kind,
@@ -248,7 +259,14 @@ class _EcmaReader(DeclarationReader):
             body=self.body_at(body if is_block else None),
             text=self.text[start:end],
             separator="" if node.type in _SIGNATURES else "\n",
+            marked=marked,
         )
+
+
+def _without_decorators(node: Node) -> Node | None:
+    """Return what follows the decorators that a statement begins with; `None` without any."""
+    rest = [each for each in node.children if each.type != "decorator"]
+    return rest[0] if rest and node.children[0].type == "decorator" else None
 
 
 def _kind(value: Node | None) -> Kind:
@@ -272,7 +290,7 @@ _WORDS: Final = (
     r"function|class|interface|type|enum|const|let|var|get|set)"
 )
 _NAME: Final = re.compile(
-    rf"(?:{_WORDS}\s+)*\*?\s*(?P<name>[\w$.#:]+)\s*(?:<[^()]*>)?\s*(?:\(.*)?", re.DOTALL
+    rf"(?:{_WORDS}\s++)*\*?+\s*+(?P<name>[\w$.#:]++)\s*+(?:<[^()]*>)?\s*+(?:\(.*)?+", re.DOTALL
 )
 _EXPORT: Final = re.compile(r"export\s+(?:default\s+)?")
 _PREAMBLE: Final = re.compile(r"(?:#![^\n]*\n)?(?:\s*['\"]use strict['\"];?[ \t]*\n)?")
@@ -286,7 +304,7 @@ _AT_THE_TOP: Final = re.compile(
 )
 _METHOD: Final = re.compile(
     rf"^(?:\t|  |    )(?:{_WORDS}[ \t]+)*\*?[ \t]*(?!(?:if|for|while|switch|catch|with|function)\b)"
-    r"(?P<name>#?[\w$]+)[ \t]*\([^'\"`=>\n]*\)[^'\"`;=>\n]*\{[ \t]*$",
+    r"(?P<name>#?[\w$]+)[ \t]*\([^'\"`=>\n]*\)[^'\"`;=>\n)]*\{[ \t]*$",
     re.MULTILINE,
 )
 
@@ -334,7 +352,11 @@ class _EcmaWays:
         at = start + 1 + len(inner.rstrip())
         gap = "\n\n" if inner.strip() else "\n"
         ending = "" if "\n" in file.text[at : end - 1] else "\n"
-        return Splice(at, at, f"{gap}{indented(code.strip(chr(10)), indent)}{ending}")
+        code = code.strip("\n")
+        return Splice(at, at, f"{gap}{indented(code, indent, self.lines_in_strings(code))}{ending}")
+
+    def lines_in_strings(self, code: str) -> frozenset[int]:
+        return lines_within(tree_of(self.path, code), _LONG_STRINGS) if "`" in code else frozenset()
 
     def importing(self, file: Declarations, block: Declarations) -> Iterator[Splice]:
         """Yield a splice for each name that the block brings in and the file does not have."""
@@ -347,11 +369,26 @@ class _EcmaWays:
         for each in block.imports:
             nameless = each.name in ("", EVERYTHING)
             if (each.name, each.source) in unnamed or (each.name in has and not nameless):
+                _refuse_other_source(file, each)
                 continue
             has.add(each.name)
             unnamed.add((each.name, each.source))
             text = f"\n{each.text}" if at > top else f"{each.text}\n"
             yield Splice(at, at, text, depth=1)
+
+
+def _refuse_other_source(file: Declarations, wanted: Imported) -> None:
+    """Raise `Refused` where the file has the name from elsewhere, and would go on meaning that."""
+    for each in file.imports:
+        if each.name == wanted.name and _origin(each.source) != _origin(wanted.source):
+            reason = f"the block has `{wanted.text}`, but `{each.name}` is from {each.source} in "
+            raise Refused(f"{reason}the file", each.line)
+
+
+def _origin(source: str) -> str:
+    """Return the last part of a source as it may be written: `./a`, `../a.js` and `node:a`."""
+    bare = re.sub(r"^require\(|\)$|['\"`]", "", source).removeprefix("node:")
+    return re.sub(r"\.[cm]?[jt]sx?$|/index(?:\.[cm]?[jt]sx?)?$", "", bare.removeprefix("./"))
 
 
 def edit_definitions(
@@ -398,12 +435,13 @@ def _exported_alike(block: Declarations, file: Declarations) -> str:
         old = file.named(item.name)
         if item.owner or len(old) != 1 or item.kind == "value":
             continue
-        before, now = (_EXPORT.match(each.text) for each in (old[0], item))
+        before, now = (_EXPORT.match(each.text[each.marked :]) for each in (old[0], item))
         is_listed = before is None and old[0].is_public and not old[0].text.startswith("exports.")
+        start = item.start + item.marked
         if before is not None and now is None:
-            code = code[: item.start] + before[0] + code[item.start :]
+            code = code[:start] + before[0] + code[start:]
         elif now is not None and is_listed:
-            code = code[: item.start] + code[item.start + now.end() :]
+            code = code[:start] + code[start + now.end() - now.start() :]
     return code
 
 

@@ -100,7 +100,9 @@ _UNKNOWN_FORMS: Final = (
     re.compile(r"(?<=\bimport )defer(?= *\*)"),
     re.compile(r"(?<=['\"] )assert *\{[^{}\n]*\}"),
 )
-_UNKNOWN_TYPE: Final = re.compile(r"(?<=[:<|&=,(] )import\(['\"][\x20-\x7e]+?['\"]\)(?=\.\w+<)")
+_UNKNOWN_TYPE: Final = re.compile(
+    r"(?<=[:<|&=,(] )import\(['\"][^'\"\n]{1,300}+['\"]\)(?=\.\w+<)", re.ASCII
+)
 
 
 def tree_of(path: str, text: str) -> Node | None:
@@ -194,9 +196,11 @@ def string_value(node: Node | None) -> str | None:
 
 
 _MAX_BYTES: Final = 2_000_000
-# A string is matched first, so that what looks like a comment in it stays.
-_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_STRING_OR_COMMA = re.compile(r'"(?:[^"\\\n]|\\.)*"|,(?=\s*[}\]])')
+# A string is matched first, so that what looks like a comment in it stays. What never closes is
+# matched to its end, so that nothing is read twice.
+_STRING = r'"(?:[^"\\\n]++|\\.)*+"?'
+_STRING_OR_COMMENT = re.compile(rf"{_STRING}|//[^\n]*+|/\*(?:.*?\*/|.*)", re.DOTALL)
+_STRING_OR_COMMA = re.compile(rf"{_STRING}|,(?=\s*[}}\]])", re.DOTALL)
 
 
 def read_table(text: str | None) -> Table | None:

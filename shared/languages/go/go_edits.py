@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from shared.languages.capabilities import CaseTable, Splice
 from shared.languages.declared.declarations import (
     Offsets,
+    lines_within,
     name_of,
     read_root,
     table_at,
@@ -71,6 +72,12 @@ class _GoWays:
             if (each.name, each.source) not in has:
                 has.add((each.name, each.source))
                 yield Splice(at, at, f"\nimport {each.text}", depth=1)
+
+    def lines_in_strings(self, code: str) -> frozenset[int]:
+        import tree_sitter_go
+
+        root = read_root(tree_sitter_go.language, code) if "`" in code else None
+        return lines_within(root, ("raw_string_literal",))
 
 
 _PLACEHOLDER: Final = re.compile(

@@ -106,11 +106,11 @@ def _texts_requirements(value: object) -> Iterator[str]:
 # A name, extras, versions, a marker and hashes, as in PEP 508 but without `@ URL`. No other
 # option of pip's requirements files is accepted, because those fetch or run things.
 REQUIREMENT: Final = re.compile(
-    r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)"
-    r"(\s*\[[A-Za-z0-9._,\s-]*\])?"
-    r"\s*\(?(?P<versions>(\s*(===|==|~=|!=|<=|>=|<|>)\s*[A-Za-z0-9.*+!_-]+\s*,?)*)\s*\)?"
-    r"(?P<marker>\s*;[\w\s.'\"<>=!(),-]+?)?"
-    r"(?P<hashes>(\s+--hash=sha256:[0-9a-f]{64})*)\s*"
+    r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*+)"
+    r"(?:\s*+\[[A-Za-z0-9._,\s-]*+\])?+"
+    r"\s*+\(?+(?P<versions>(?:(?:===|==|~=|!=|<=|>=|<|>)\s*+[A-Za-z0-9.*+!_-]++\s*+,?+\s*+)*+)\)?+"
+    r"(?P<marker>\s*+;(?:(?!\s--)[\w\s.'\"<>=!(),-])++)?+"
+    r"(?P<hashes>(?:\s++--hash=sha256:[0-9a-f]{64})*+)\s*+"
 )
 _LONGEST: Final = 20_000  # a requirement with the hashes of a hundred wheels fits
 _MOST_INCLUDES: Final = 20
@@ -289,7 +289,7 @@ TEST_NAMES: Final = ("test", "tests", "testing", "dev")
 """The extras, groups and environments whose names say that tests need them."""
 
 _HATCH_ENVIRONMENTS: Final = ("default", "hatch-test", *TEST_NAMES)
-_NUMBERS = re.compile(r"\d+(?:\.\d+)*")
+_NUMBERS = re.compile(r"\d{1,9}(?!\d)(?:\.\d{1,9}(?!\d))*+")
 _FOREIGN: Final = ("git", "path", "url", "file")
 
 

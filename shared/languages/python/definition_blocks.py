@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.capabilities import Splice
@@ -460,10 +460,7 @@ _FIRST_LINES: Final = re.compile(r"#!|#.*coding[:=]")
 
 
 def first_line_of_code(file: EditedFile) -> int:
-    first = 0
-    while _FIRST_LINES.match(file.lines[first]):
-        first += 1
-    return first
+    return sum(1 for _ in takewhile(_FIRST_LINES.match, file.lines))
 
 
 def import_splices(

@@ -236,7 +236,7 @@ class _DefinitionEditor:
                 f"imports go under {self.path}::imports, a variable under its name"
             )
         target = name.rpartition(".")[2]
-        places = self._find(name)
+        places = self._find(name, named.get(target, ()))
         if target not in named:
             target = self._renamed(name, named, places)
         qualified = places[0].name if places else name
@@ -290,11 +290,16 @@ class _DefinitionEditor:
         listed = ", ".join(f"`{each}`" for each in named)
         raise Refused(f"the header names `{name}`, but the block defines {listed}")
 
-    def _find(self, name: str) -> tuple[PythonDeclared, ...]:
-        """Return the definitions that are meant by a name, which may lack its first parts."""
+    def _find(self, name: str, given: Sequence[Definition] = ()) -> tuple[PythonDeclared, ...]:
+        """Return the definitions that are meant by a name, which may lack its first parts.
+
+        A function that is given without `self` is not meant for a method that has it.
+        """
         ending = self.module.ending_in(name)
         if exact := tuple(each for each in ending if each.name == name):
             return exact
+        if given and "." not in name and not any(map(_is_method, given)):
+            ending = tuple(each for each in ending if not _is_method(each.node))
         names = {each.name for each in ending}
         if len(names) > 1:
             raise Refused(
@@ -485,8 +490,8 @@ def place_for_tests(path: str, text: str) -> PlaceForTests:
     return PlaceForTests(at, blanks=2)
 
 
-def _is_method(node: Definition) -> bool:
-    if isinstance(node, ast.ClassDef):
+def _is_method(node: ast.stmt) -> bool:
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return False
     arguments = [*node.args.posonlyargs, *node.args.args]
     decorators = {ast.unparse(each).rpartition(".")[2] for each in node.decorator_list}

@@ -274,6 +274,7 @@ _LEADING_IMPORT = re.compile(
 _CATCHES_IMPORT_ERROR = frozenset(
     {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 )
+_LONE_CR: Final = re.compile(r"\r(?!\n)")
 _warnings_lock = threading.Lock()
 
 T = TypeVar("T")
@@ -328,16 +329,53 @@ def _compiled_imports(source: str) -> tuple[Import, ...]:
 def _attempt(source: str, read: Callable[[str], T]) -> T | CodeProblem:
     if "\0" in source:
         return CodeProblem("it holds a NUL", False)
+    if "\r" in source and (lone := _LONE_CR.search(source)):
+        line = source.count("\n", 0, lone.start()) + 1
+        return CodeProblem("it has a line end of a single CR", False, line)
+    if source.startswith("\ufeff"):  # as many bytes, so that columns stay what they are
+        source = "\f\f\f" + source[1:]
     try:
         with _warnings_lock, warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return read(source)
+            found = read(source)
     except SyntaxError as error:
         return CodeProblem(error.msg, True, error.lineno or 0, error.offset or 0)
     except (RecursionError, MemoryError):
-        return CodeProblem("it is nested too deep", False)
+        return CodeProblem(_TOO_DEEP, False)
     except (ValueError, OverflowError, SystemError) as error:
         return CodeProblem(f"the compiler refuses it: {error}", False)
+    is_deep = isinstance(found, ast.Module) and _is_deep(found)
+    return CodeProblem(_TOO_DEEP, False) if is_deep else found
+
+
+# Python reads a sum of 1,500 terms, and cannot walk its tree. Most expressions are too short to be
+# deep, and are not looked into.
+_TOO_DEEP: Final = "it is nested too deep"
+_DEEPEST: Final = 150
+_SHORT: Final = 100
+
+
+def _is_deep(tree: ast.Module) -> bool:
+    """Return whether a tree is too deep for functions that call themselves for each level."""
+    level: list[ast.AST] = [tree]
+    for _ in range(_DEEPEST):
+        below: list[ast.AST] = []
+        for node in level:
+            for value in vars(node).values():
+                if value.__class__ is list:
+                    below += [e for e in value if isinstance(e, ast.AST) and not _is_short(e)]
+                elif isinstance(value, ast.AST) and not _is_short(value):
+                    below.append(value)
+        if not below:
+            return False
+        level = below
+    return True
+
+
+def _is_short(node: ast.AST) -> bool:
+    return isinstance(node, ast.expr) and (
+        node.end_lineno == node.lineno and (node.end_col_offset or 0) - node.col_offset <= _SHORT
+    )
 
 
 def _imports(source: str) -> tuple[Import, ...]:

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise
+from math import isinf
 from types import CodeType
 from typing import Final
 
@@ -42,6 +43,7 @@ _LEVELS: Final = frozenset({"debug", "info", "warning", "error", "exception", "c
 _FOR_CHECKERS: Final = frozenset({"cast", "TypeVar", "NewType", "ParamSpec"})
 _REMOVED: Final = (ast.AugAssign, ast.Delete, ast.Raise, ast.Assert, ast.Break, ast.Continue)
 _UNSEEN: Final = "TYPE_CHECKING"
+_MOST_BITS: Final = 1024
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 
 
@@ -123,6 +125,10 @@ class _Finder:
         match node.value:
             case bool(value):
                 instead = str(not value)
+            case int(value) if value.bit_length() > _MOST_BITS:  # too long to be written as text
+                return
+            case float(value) if isinf(value):
+                return
             case int(value) | float(value):
                 instead = repr(value + 1)
             case str(value):

@@ -349,7 +349,8 @@ def _read_block(lines: Sequence[str], start: int, stop: int) -> TestReport | Non
     first = said[0] - 1 if sources else said[0]
     last = said[-1] + 1
     if places:
-        last = max(last, next(at for at in range(last, stop) if _PLACE.match(lines[at])) + 1)
+        below = (at for at in range(last, stop) if _PLACE.match(lines[at]))
+        last = max(last, next(below, last - 1) + 1)
     return TestReport(
         name=heading["name"],
         lines=range(max(start, first), last),

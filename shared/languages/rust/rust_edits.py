@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from shared.languages.capabilities import CaseTable, PlaceForTests, Splice
 from shared.languages.declared.declarations import (
     Offsets,
+    lines_within,
     name_of,
     read_root,
     table_at,
@@ -56,7 +57,8 @@ class _RustWays:
             beside = [e for e in file.items if e.owner == item.owner and " for " not in e.around]
             if item.around:
                 beside = [e for e in beside if e.around == item.around] or beside
-            method = indented(code.strip("\n"), _INDENT)
+            code = code.strip("\n")
+            method = indented(code, _INDENT, self.lines_in_strings(code))
             if beside:
                 end = beside[-1].end
                 return Splice(end, end, f"\n\n{method}")
@@ -67,6 +69,12 @@ class _RustWays:
             at = others[-1].end if others else self._first_use(file)
             return Splice(at, at, f"\n{code.strip()}" if others else f"{code.strip()}\n", depth=2)
         return self._at_end(file, code.strip())
+
+    def lines_in_strings(self, code: str) -> frozenset[int]:
+        import tree_sitter_rust
+
+        root = read_root(tree_sitter_rust.language, code) if '"' in code else None
+        return lines_within(root, ("string_literal", "raw_string_literal"))
 
     def _at_end(self, file: Declarations, code: str) -> Splice:
         """Return the splice that adds code at the end, before the tests that end the file."""

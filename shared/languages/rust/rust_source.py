@@ -180,6 +180,7 @@ class _RustReader(DeclarationReader):
             opening=opening,
             result=result,
             separator=separator,
+            marked=self.at(node)[0] - start,
         )
 
 
