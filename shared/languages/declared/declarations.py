@@ -47,7 +47,9 @@ class Declared:
 
     For a function, `body` has the characters of its block, braces included, `opening` is the text
     before its result, and `result` is the type that it returns. For a type, `separator` separates
-    its members. The first `marked` characters of the range are attributes or decorators.
+    its members. The first `marked` characters of the range are attributes or decorators, or the
+    first `signatures` those of overloads; the last `ending` are the semicolon without which it
+    would go on in the next line.
     """
 
     name: str
@@ -66,6 +68,8 @@ class Declared:
     result: str = ""
     separator: str = "\n"
     marked: int = 0
+    signatures: int = 0
+    ending: int | None = None
 
     @property
     def last_name(self) -> str:

@@ -314,13 +314,19 @@ class _Editing:
             marks = old.text[: old.marked].strip()
             repairs.append(f"`{cut(marks.split(chr(10))[0], 60)}` of `{old.name}` was kept")
             code = self._marked(code, block, item, old)
-        start = old.start
-        has_comment = code.lstrip().startswith(("//", "/*"))
-        if has_comment:
+        start, end = old.start, old.end
+        if old.signatures and not item.signatures and item.head == old.head:
+            start += old.signatures
+        elif code.lstrip().startswith(("//", "/*")):
             start = _comment_start(self.file.text, start)
+        ending = old.ending or 0
+        if not code.rstrip().endswith(";"):
+            end -= ending if item.ending is not None or ending > 1 else 0
+        elif ending > 1:  # it begins the next line
+            code, end = code.rstrip().removesuffix(";"), end - ending
         indent = _margin(self.file.text, start)
         lines = self.ways.lines_in_strings(code)
-        return Splice(start, old.end, indented(code, indent, lines).lstrip())
+        return Splice(start, end, indented(code, indent, lines).lstrip())
 
     def _marked(self, code: str, block: Declarations, item: Declared, old: Declared) -> str:
         """Return code with the attributes or decorators that the file has above it."""

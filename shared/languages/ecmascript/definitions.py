@@ -128,7 +128,14 @@ def _joined(items: Sequence[Declared]) -> Iterator[Declared]:
         same = list(group)
         last = same[-1]
         if kind == "function" and all(e.separator == "" for e in same[:-1]):
-            yield replace(last, start=same[0].start, line=same[0].line, is_public=same[0].is_public)
+            first = same[0]
+            yield replace(
+                last,
+                start=first.start,
+                line=first.line,
+                is_public=first.is_public,
+                signatures=last.start - first.start,
+            )
         else:
             yield from same
 
@@ -260,7 +267,20 @@ class _EcmaReader(DeclarationReader):
             text=self.text[start:end],
             separator="" if node.type in _SIGNATURES else "\n",
             marked=marked,
+            ending=_ending_of(outer, self.text[start:end]),
         )
+
+
+_CLOSED: Final = FUNCTIONS | CLASSES | {"interface_declaration", "enum_declaration"}
+
+
+def _ending_of(node: Node, statement: str) -> int | None:
+    """Return the length of the semicolon that a statement ends with; `None` if it needs none."""
+    inner = node.child_by_field_name("declaration") or node
+    bare = statement.removesuffix(";")
+    if inner.type in _CLOSED and bare == statement:
+        return None
+    return len(statement) - len(bare.rstrip()) if bare != statement else 0
 
 
 def _without_decorators(node: Node) -> Node | None:
@@ -380,9 +400,17 @@ class _EcmaWays:
 def _refuse_other_source(file: Declarations, wanted: Imported) -> None:
     """Raise `Refused` where the file has the name from elsewhere, and would go on meaning that."""
     for each in file.imports:
-        if each.name == wanted.name and _origin(each.source) != _origin(wanted.source):
-            reason = f"the block has `{wanted.text}`, but `{each.name}` is from {each.source} in "
-            raise Refused(f"{reason}the file", each.line)
+        if not wanted.name or each.name != wanted.name:
+            continue
+        said = f"the block has `{wanted.text}`, but "
+        if _origin(each.source) != _origin(wanted.source):
+            raise Refused(f"{said}`{each.name}` is from {each.source} in the file", each.line)
+        if _OF_TYPE.match(each.text) and not _OF_TYPE.match(wanted.text):
+            reason = f"{said}the file imports `{each.name}` as a type alone: give the import to "
+            raise Refused(f"{reason}`imports` by a search text", each.line)
+
+
+_OF_TYPE: Final = re.compile(r"import (?:type |\{ type )")
 
 
 def _origin(source: str) -> str:
@@ -428,12 +456,24 @@ def plain_name(written: str) -> str:
     return name
 
 
+_ASSIGNED_EXPORT: Final = re.compile(r"(?:module\.)?exports\.[\w$]+\s*=\s*")
+_EXPRESSION: Final = re.compile(r"(?:async\s+)?function\b|class\b")
+_BOUND: Final = re.compile(r"(?:const|let|var)\s+[\w$]+\s*(?::[^=]+)?=\s*(?!>)")
+
+
 def _exported_alike(block: Declarations, file: Declarations) -> str:
     """Return the code of a block, each definition exported in the way in which the file has it."""
     code = block.text
     for item in sorted(block.items, key=lambda each: each.start, reverse=True):
         old = file.named(item.name)
         if item.owner or len(old) != 1 or item.kind == "value":
+            continue
+        own = _ASSIGNED_EXPORT.match(old[0].text)
+        if own is not None:
+            if bound := _BOUND.match(item.text):
+                code = code[: item.start] + own[0] + code[item.start + bound.end() :]
+            elif _EXPRESSION.match(item.text):
+                code = code[: item.start] + own[0] + item.text + ";" + code[item.end :]
             continue
         before, now = (_EXPORT.match(each.text[each.marked :]) for each in (old[0], item))
         is_listed = before is None and old[0].is_public and not old[0].text.startswith("exports.")

@@ -105,12 +105,23 @@ def missing_names(subject: Subject) -> Iterator[ContractViolation]:
                 yield ContractViolation(
                     subject.path, name, f"`{shown(declared)}` is declared and missing"
                 )
-        elif declared.kind == "class" and had.kind == "function":
+        elif declared.kind == "class" and (had.kind == "function" or _is_plain_value(had)):
             yield _kind_violation(subject, name, declared, had)
         elif declared.kind == had.kind == "function":
             yield from _check_coroutine(subject, name, declared, had)
         elif declared.kind == had.kind == "class":
             yield from _members(subject, name, declared, had)
+
+
+_VALUES: Final = (
+    ast.Constant, ast.JoinedStr, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Lambda
+)  # fmt: skip
+
+
+def _is_plain_value(had: BoundName) -> bool:
+    """Return whether a variable is never a class, as an alias or what a call returns may be."""
+    values = (getattr(each, "value", None) for each in had.nodes)
+    return had.kind == "variable" and all(isinstance(each, _VALUES) for each in values)
 
 
 def _members(
@@ -126,11 +137,13 @@ def _members(
             continue
         if here is None:
             missing = is_whole and member not in own and not _may_be_unwritten(member, node)
-            if missing and promised.kind in ("function", "variable"):
+            if missing and promised.kind in ("function", "variable", "class"):
                 message = f"`{shown(promised)}` is declared and missing"
                 yield ContractViolation(subject.path, f"{name}.{member}", message)
         elif promised.kind == here.kind == "function":
             yield from _check_coroutine(subject, f"{name}.{member}", promised, here)
+        elif promised.kind == here.kind == "class":
+            yield from _members(subject, f"{name}.{member}", promised, here)
 
 
 def _may_be_unwritten(member: str, node: ast.ClassDef) -> bool:
@@ -251,9 +264,26 @@ def _probe_violations(
     if use is None:
         return
     declared, had = _find(subject.stub, use.name), _find(subject.had, use.name)
+    if declared is not None and _surely_lacks(diagnostic, use.name, subject):
+        message = f"`{shown(declared)}` is declared and missing"
+        yield ContractViolation(subject.path, use.name, message)
+        return
     if declared is None or not _is_violated(diagnostic, use, declared, had, classes):
         return
     yield ContractViolation(subject.path, use.name, _difference(declared, had, diagnostic))
+
+
+def _surely_lacks(diagnostic: Diagnostic, name: str, subject: Subject) -> bool:
+    """Return whether a class and all its bases lack a member, as the checker knows them."""
+    owner, _, member = name.partition(".")
+    had = subject.had.get(owner)
+    node = had.nodes[-1] if had is not None and member and member not in had.members else None
+    return (
+        isinstance(node, ast.ClassDef)
+        and read_complaint(diagnostic).mistake is Mistake.VALUE_LACKS
+        and f'has no attribute "{member}"' in diagnostic.message
+        and not (node.decorator_list or _is_dynamic(node) or member in _set_on_self(node))
+    )
 
 
 def _difference(declared: BoundName, had: BoundName | None, diagnostic: Diagnostic) -> str:

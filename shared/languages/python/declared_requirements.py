@@ -107,8 +107,9 @@ def _texts_requirements(value: object) -> Iterator[str]:
 # option of pip's requirements files is accepted, because those fetch or run things.
 REQUIREMENT: Final = re.compile(
     r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*+)"
-    r"(?:\s*+\[[A-Za-z0-9._,\s-]*+\])?+"
-    r"\s*+\(?+(?P<versions>(?:(?:===|==|~=|!=|<=|>=|<|>)\s*+[A-Za-z0-9.*+!_-]++\s*+,?+\s*+)*+)\)?+"
+    r"(?:\s*+\[[A-Za-z0-9._,\s-]*+\])?+(?:\s*+\()?+"
+    r"(?P<versions>(?:\s*+(?:===|==|~=|!=|<=|>=|<|>)\s*+[A-Za-z0-9.*+!_-]++(?:\s*+,)?+)*+)"
+    r"(?:\s*+\))?+"
     r"(?P<marker>\s*+;(?:(?!\s--)[\w\s.'\"<>=!(),-])++)?+"
     r"(?P<hashes>(?:\s++--hash=sha256:[0-9a-f]{64})*+)\s*+"
 )

@@ -17,6 +17,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Final, TypeVar
 
 from shared.languages.read_commands import Code, CodeProblem, Import
@@ -275,6 +276,8 @@ _CATCHES_IMPORT_ERROR = frozenset(
     {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 )
 _LONE_CR: Final = re.compile(r"\r(?!\n)")
+_LONG_NUMBER: Final = re.compile(r"0[xXoObB][0-9a-fA-F_]{3000}")
+_MOST_BITS: Final = 14_000  # below 4,300 digits
 _warnings_lock = threading.Lock()
 
 T = TypeVar("T")
@@ -344,14 +347,24 @@ def _attempt(source: str, read: Callable[[str], T]) -> T | CodeProblem:
         return CodeProblem(_TOO_DEEP, False)
     except (ValueError, OverflowError, SystemError) as error:
         return CodeProblem(f"the compiler refuses it: {error}", False)
-    is_deep = isinstance(found, ast.Module) and _is_deep(found)
-    return CodeProblem(_TOO_DEEP, False) if is_deep else found
+    if isinstance(found, ast.Module):
+        if _is_deep(found):
+            return CodeProblem(_TOO_DEEP, False)
+        if _LONG_NUMBER.search(source) and any(map(_is_endless, ast.walk(found))):
+            return CodeProblem("it holds a number of too many digits", False)
+    return found
+
+
+def _is_endless(node: ast.AST) -> bool:
+    """Return whether a number has more digits than Python writes: `repr` and the like raise."""
+    value = node.value if isinstance(node, ast.Constant) else None
+    return isinstance(value, int) and value.bit_length() > _MOST_BITS
 
 
 # Python reads a sum of 1,500 terms, and cannot walk its tree. Most expressions are too short to be
 # deep, and are not looked into.
 _TOO_DEEP: Final = "it is nested too deep"
-_DEEPEST: Final = 150
+_DEEPEST: Final = 200
 _SHORT: Final = 100
 
 
@@ -360,7 +373,7 @@ def _is_deep(tree: ast.Module) -> bool:
     level: list[ast.AST] = [tree]
     for _ in range(_DEEPEST):
         below: list[ast.AST] = []
-        for node in level:
+        for node in chain.from_iterable(map(_branches, level)):
             for value in vars(node).values():
                 if value.__class__ is list:
                     below += [e for e in value if isinstance(e, ast.AST) and not _is_short(e)]
@@ -372,10 +385,20 @@ def _is_deep(tree: ast.Module) -> bool:
     return True
 
 
+def _branches(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield a node with its branches: each `elif` is the `else` of the one before."""
+    while isinstance(node, ast.If) and len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
+        yield ast.If(node.test, node.body, [])
+        node = node.orelse[0]
+    yield node
+
+
 def _is_short(node: ast.AST) -> bool:
-    return isinstance(node, ast.expr) and (
-        node.end_lineno == node.lineno and (node.end_col_offset or 0) - node.col_offset <= _SHORT
-    )
+    if not isinstance(node, ast.expr | ast.stmt | ast.keyword | ast.arg):
+        return isinstance(node, ast.expr_context | ast.operator | ast.alias)
+    if node.end_lineno != node.lineno:
+        return False
+    return (node.end_col_offset or 0) - node.col_offset <= _SHORT
 
 
 def _imports(source: str) -> tuple[Import, ...]:

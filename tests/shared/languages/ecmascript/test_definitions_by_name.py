@@ -269,3 +269,141 @@ def test_the_text_of_a_class_that_goes_or_moves_does_not_count() -> None:
     moved = 'import { Game } from "./game.js";\nexport { Game };\nexport const v0 = 0;\n'
     assert lost("a.js", f"{game}export const v0 = 0;\n", moved) == []
     assert lost("a.js", f"{game}{rest}", "export const v0 = 0;\n", "Game")[-1] == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "name", "code", "expected"),
+    [
+        # A decorated class stays decorated, and exported.
+        (
+            "a.ts",
+            "@Component({a: 1})\nexport class A {\n  x() { return 1; }\n}\n",
+            "A",
+            "export class A {\n  x() { return 2; }\n}",
+            "@Component({a: 1})\nexport class A {\n  x() { return 2; }\n}\n",
+        ),
+        (
+            "a.ts",
+            "class A {\n  @Input()\n  x() { return 1; }\n}\n",
+            "A.x",
+            "x() { return 2; }",
+            "class A {\n  @Input()\n  x() { return 2; }\n}\n",
+        ),
+        # A comment of JSDoc comes with its function, and takes the place of the one before.
+        (
+            "a.js",
+            "/**\n * Old.\n */\nfunction a() { return 1; }\n",
+            "a",
+            "/**\n * New.\n */\nfunction a() { return 2; }",
+            "/**\n * New.\n */\nfunction a() { return 2; }\n",
+        ),
+        # A function takes the place of a variable, which it cannot stand beside.
+        (
+            "a.js",
+            "export const add = curry((a, b) => a + b);\n",
+            "add",
+            "export function add(a, b) {\n  return a + b;\n}",
+            "export function add(a, b) {\n  return a + b;\n}\n",
+        ),
+        (
+            "a.mjs",
+            "export function a() { return 1; }\n",
+            "a",
+            'import c from "./c.json" with { type: "json" };\nexport function a() { return c; }',
+            'import c from "./c.json" with { type: "json" };\nexport function a() { return c; }\n',
+        ),
+        (
+            "a.ts",
+            "export function a() { return 1; }\n",
+            "a",
+            'import fs = require("fs");\nexport function a() { return fs; }',
+            'import fs = require("fs");\nexport function a() { return fs; }\n',
+        ),
+        # The text of a template is a value, however its method is indented.
+        (
+            "a.ts",
+            "class A {\n  m() { return 1; }\n}\n",
+            "A.m",
+            "m() {\n  return `a\n b`;\n}",
+            "class A {\n  m() {\n    return `a\n b`;\n  }\n}\n",
+        ),
+        # A statement keeps the semicolon without which it would go on in the next line.
+        (
+            "a.js",
+            "const f = () => 1\n;[1].map(f)\n",
+            "f",
+            "const f = () => 2",
+            "const f = () => 2\n;[1].map(f)\n",
+        ),
+        (
+            "a.js",
+            "const f = () => 1;\n[1].map(f)\n",
+            "f",
+            "const f = () => 2",
+            "const f = () => 2;\n[1].map(f)\n",
+        ),
+        # What a script exports stays exported.
+        (
+            "a.js",
+            "exports.f = function () { return 1; };\n",
+            "f",
+            "function f() { return 2; }",
+            "exports.f = function f() { return 2; };\n",
+        ),
+        (
+            "a.js",
+            "exports.f = function () { return 1; };\n",
+            "f",
+            "const f = () => 2;",
+            "exports.f = () => 2;\n",
+        ),
+        # The signatures of overloads stay where what they stand for is declared as before.
+        (
+            "a.ts",
+            "export function f(a: string): string;\nexport function f(a: any) { return a; }\n",
+            "f",
+            "function f(a: any) { return 1; }",
+            "export function f(a: string): string;\nexport function f(a: any) { return 1; }\n",
+        ),
+        (
+            "a.js",
+            "function a() {\r\n  return 1;\r\n}\r\n",
+            "a",
+            "function a() {\n  return 2;\n}",
+            "function a() {\r\n  return 2;\r\n}\r\n",
+        ),
+    ],
+)
+def test_what_surrounds_a_definition_keeps_its_meaning(
+    path: str, text: str, name: str, code: str, expected: str
+) -> None:
+    assert edited(path, text, name, code) == expected
+
+
+@pytest.mark.parametrize(
+    ("there", "wanted", "why"),
+    [
+        ('import { r } from "node:fs";', 'import { r } from "node:fs/promises";', "is from"),
+        ('import type { r } from "./r";', 'import { r } from "./r";', "as a type alone"),
+    ],
+)
+def test_a_name_that_the_file_has_from_elsewhere_is_refused(
+    there: str, wanted: str, why: str
+) -> None:
+    code = f"{wanted}\nfunction a() {{ return r(); }}"
+    found = result("a.ts", f"{there}\nfunction a() {{ return 1; }}\n", "a", code)
+    assert isinstance(found, EditRefused) and why in found.reason and found.lines == (1,)
+
+
+def test_the_same_module_by_another_spelling_is_no_other_source() -> None:
+    text = 'import { r } from "./r.js";\nfunction a() { return 1; }\n'
+    code = "import { r } from './r';\nfunction a() { return r(); }"
+    assert edited("a.ts", text, "a", code) == text.replace("return 1", "return r()")
+
+
+def test_names_and_fragments_of_any_length_are_read_at_once() -> None:
+    language = language_of("a.js")
+    assert language is not None and language.edits is not None
+    found = result("a.js", "function a() {}\n", "async" + " " * 100_000 + "!", "function a() {}")
+    assert isinstance(found, EditRefused)
+    assert language.edits.defined_names("  a(" + ")" * 100_000) == ()

@@ -145,3 +145,54 @@ def test_what_the_lock_lacks_is_named() -> None:
     lock = {"packages": {"": {"dependencies": {"x": "1", "y": "1"}}}}
     manifest = {"dependencies": {"x": "1", "y": "2"}, "devDependencies": {"z": "1"}}
     assert unsynchronised(manifest, lock) == ("y", "z")
+
+
+EVIL = "https://example.com/x.tgz"
+
+
+@pytest.mark.parametrize("flag", ["inBundle", "extraneous", "link"])
+def test_what_npm_need_not_fetch_may_not_come_from_elsewhere_either(flag: str) -> None:
+    entry = {"version": "1.0.0", "resolved": EVIL, flag: True}
+    lock = npm_lock(x=entry)
+    if flag == "link":
+        entry["resolved"] = "../../private"
+    with pytest.raises(InvalidInput, match=r"x comes from|leads out of the repo"):
+        check_npm_lock("package-lock.json", lock, KNOWN_HOSTS)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [f'  "resolved" "{EVIL}"', f'  resolved  "{EVIL}"', f"\tresolved {EVIL}", f'resolved "{EVIL}"'],
+)
+def test_lines_that_yarn_does_not_write_are_refused(line: str) -> None:
+    lock = f'a@^1.0.0:\n  version "1.0.0"\n{line}\n  integrity sha512-AAAA\n'
+    with pytest.raises(InvalidInput, match="line 3 is not as Yarn writes it"):
+        check_yarn_lock("yarn.lock", lock, KNOWN_HOSTS)
+
+
+@pytest.mark.parametrize("between", ["", "# a comment\n", "\r"])
+def test_neither_a_comment_nor_other_line_ends_hide_a_field_of_yarn_s(between: str) -> None:
+    lock = f'a@^1.0.0:\n{between}  resolved "{EVIL}"\n  integrity sha512-AAAA\n'
+    lock = lock.replace("\r", "").replace("\n", "\r\n") if between == "\r" else lock
+    with pytest.raises(InvalidInput, match="comes from"):
+        check_yarn_lock("yarn.lock", lock, KNOWN_HOSTS)
+
+
+def test_an_entry_of_yarn_s_without_fields_has_no_integrity() -> None:
+    with pytest.raises(InvalidInput, match="a@\\^1 has no integrity"):
+        check_yarn_lock("yarn.lock", "a@^1:\n", KNOWN_HOSTS)
+
+
+def test_a_folder_outside_of_the_repo_is_no_dependency() -> None:
+    def reduced(path: str) -> None:
+        reduced_manifest(path, '{"dependencies": {"a": "file:../a"}}')
+
+    reduced("parts/b/package.json")
+    with pytest.raises(InvalidInput, match="cannot install 'a'"):
+        reduced("package.json")
+
+
+@pytest.mark.parametrize("text", ["a: !!bool x", 'a: !!int ""', "a: !!timestamp x"])
+def test_a_value_that_does_not_fit_its_tag_is_no_yaml(text: str) -> None:
+    with pytest.raises(InvalidInput, match="is not valid YAML"):
+        check_pnpm_lock("pnpm-lock.yaml", text)

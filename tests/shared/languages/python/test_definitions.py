@@ -481,3 +481,20 @@ def test_a_new_definition_goes_where_its_block_has_it_or_beside_the_blocks_aroun
     alone = edit(text, "new", new)
     assert isinstance(alone, DefinitionEdit)
     assert alone.repairs == ("`new` is new, and was put at the end of inventory.py",)
+
+
+@pytest.mark.parametrize("text", ["#!/usr/bin/env python3", "# coding: utf-8"])
+def test_a_file_of_one_comment_gets_its_first_code(text: str) -> None:
+    assert edited(text, "imports", "import os\n").startswith(f"{text}\nimport os\n")
+
+
+def test_a_function_without_self_is_no_method_of_that_name() -> None:
+    text = "class Game:\n    def run(self):\n        return 1\n"
+    assert (
+        edited(text, "run", "def run():\n    return 2\n") == f"{text}\n\ndef run():\n    return 2\n"
+    )
+
+
+def test_a_file_with_a_byte_order_mark_is_edited() -> None:
+    text = "\ufeffX = 1\n\n\ndef a():\n    return 1\n"
+    assert edited(text, "a", "def a():\n    return 2\n") == text.replace("return 1", "return 2")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shared.languages.python.python_code import read_code
-from shared.languages.read_commands import Import
+from shared.languages.python.python_code import parse_as_here, read_code
+from shared.languages.read_commands import CodeProblem, Import
 from shared.processes.shell_words import MAX_ARGUMENT_BYTES
 
 PIECES = st.sampled_from(
@@ -170,3 +170,30 @@ def test_many_threads_may_read_at_once() -> None:
     for each in threads:
         each.join()
     assert list(warnings.filters) == filters
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("x = " + "+".join(["a"] * 1500), "nested too deep"),
+        ("x = " + "not " * 500 + "a", "nested too deep"),
+        ("x = 0x" + "F" * 4000, "too many digits"),
+        ("def a():\r    pass\r", "a single CR"),
+    ],
+)
+def test_what_nobody_could_walk_or_write_is_a_problem_and_no_fault(source: str, why: str) -> None:
+    tree = parse_as_here(source)
+    assert isinstance(tree, CodeProblem) and why in tree.message and not tree.is_syntax
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "if a:\n    x\n" + "elif b:\n    x\n" * 400,
+        "x = " + "+".join(["a"] * 120),
+        "x = [" + ", ".join(["f(a + b)"] * 2000) + "]",
+        "\ufeffx = 1\n",
+    ],
+)
+def test_long_code_is_not_deep(source: str) -> None:
+    assert isinstance(parse_as_here(source), ast.Module)

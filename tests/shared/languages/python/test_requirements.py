@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.languages.python import declared_requirements
+from shared.languages.python.declared_requirements import REQUIREMENT, versions_of_poetry
 
 
 @pytest.mark.parametrize(
@@ -62,3 +63,30 @@ def test_any_text_declares_something_or_nothing(text: str) -> None:
         name == declared_requirements.normal_name(name)
         for name in declared_requirements.declared(text)
     )
+
+
+@pytest.mark.parametrize(
+    "line", ["a" + " " * 20_000 + "$", "a;" + " " * 20_000 + "$", "a" + " ==1" * 5_000 + "$"]
+)
+def test_a_line_that_is_none_is_refused_at_once(line: str) -> None:
+    assert REQUIREMENT.fullmatch(line) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "versions", "marker"),
+    [
+        ("a", "", None),
+        ("a [x, y] (>= 1.0, < 2)", ">= 1.0, < 2", None),
+        ('a==1 ; python_version < "3.12" --hash=sha256:' + "0" * 64, "==1 ", True),
+        ("a==1.0 --hash=sha256:" + "0" * 64 + " --hash=sha256:" + "1" * 64, "==1.0", None),
+    ],
+)
+def test_a_requirement_is_read_whole(line: str, versions: str, marker: bool | None) -> None:
+    found = REQUIREMENT.fullmatch(line)
+    assert found and found["name"] == "a"
+    assert (found["versions"].strip(), bool(found["marker"])) == (versions.strip(), bool(marker))
+
+
+def test_a_version_of_poetry_without_end_is_left_to_be_refused() -> None:
+    assert versions_of_poetry("^1.2") == ">=1.2,<2"
+    assert versions_of_poetry("^" + "9" * 5000).startswith("^9")
