@@ -8,10 +8,12 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from typing import Any, Final
 
 from factory.fleet.database import Cursor, Database
@@ -129,7 +131,7 @@ class FleetReplies:
             "ON CONFLICT (plan, key) DO UPDATE SET worker = EXCLUDED.worker, begun = now()",
             (plan, key, self.worker),
         )
-        return (str(row[0]),) if row else None
+        return (str(row[0]),) if row and row[0] != self.worker else None
 
     def _hold(self, cursor: Cursor, plan: str, key: str) -> None:
         """Wait until no other machine looks at this call, or stores its outcome.
@@ -291,8 +293,11 @@ class FleetBudget(SharedBudget):
     def reserve(self, call: CallBound, place: CallPlace, prices: Prices) -> Usage:
         """See `SharedBudget.reserve`; calls of other workers count like calls of this one."""
         while True:
+            # Chosen here, so that a commit whose answer is lost is no reservation of its own.
+            row = secrets.randbits(62)
             found = self._database.run(
-                lambda cursor: self._reserve(cursor, call, place, prices), patience_seconds=math.inf
+                partial(self._reserve, row=row, call=call, place=place, prices=prices),
+                patience_seconds=math.inf,
             )
             if found is not None:
                 row, reserved = found
@@ -311,9 +316,10 @@ class FleetBudget(SharedBudget):
         super().settle(reserved, spent)
 
     def _reserve(
-        self, cursor: Cursor, call: CallBound, place: CallPlace, prices: Prices
+        self, cursor: Cursor, row: int, call: CallBound, place: CallPlace, prices: Prices
     ) -> tuple[int, Usage] | None:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 1))", (self._run,))
+        cursor.execute("DELETE FROM llmch.spending WHERE id = %s AND NOT settled", (row,))
         rows = cursor.execute(
             "SELECT s.usage, s.settled FROM llmch.spending s "
             "LEFT JOIN llmch.workers w ON w.id = s.worker "
@@ -329,13 +335,13 @@ class FleetBudget(SharedBudget):
         if output < call.least_output:
             return None
         reserved = call.usage(output, prices)
-        row = cursor.execute(
-            "INSERT INTO llmch.spending (run, worker, usage) VALUES (%s, %s, %s) RETURNING id",
-            (self._run, self._worker, _render(reserved)),
-        ).fetchone()
-        assert row is not None, "an inserted row comes back"
+        cursor.execute(
+            "INSERT INTO llmch.spending (id, run, worker, usage) OVERRIDING SYSTEM VALUE "
+            "VALUES (%s, %s, %s, %s)",
+            (row, self._run, self._worker, _render(reserved)),
+        )
         self._reserved = under_way + reserved  # as far as this worker knows, until it asks again
-        return int(row[0]), reserved
+        return row, reserved
 
 
 def forget_spending(database: Database, runs: Sequence[str]) -> None:

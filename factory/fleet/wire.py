@@ -118,7 +118,7 @@ def parse_job(job_id: str, value: object) -> Job:
                 f"the job speaks protocol {protocol} (llmch {version}), and this worker {PROTOCOL} "
                 f"(llmch {VERSION})"
             )
-        case {"kind": str(kind), "plan": str(plan), "document": dict(document)}:
+        case {"protocol": int(), "kind": str(kind), "plan": str(plan), "document": dict(document)}:
             try:
                 return Job(job_id, Kind(kind), plan, document)
             except ValueError:
@@ -412,7 +412,7 @@ def unpack(files: Mapping[str, str], folder: Path, was: str = "") -> None:
     names = frozenset(map(PurePosixPath, files))
     for path, content in files.items():
         parts = PurePosixPath(path)
-        if parts.is_absolute() or ".." in parts.parts:
+        if not parts.parts or parts.is_absolute() or ".." in parts.parts:
             continue
         if not names.isdisjoint(parts.parents):
             raise ValueError(f"{path!r} is below a file")

@@ -337,10 +337,9 @@ def resting_on(document: JsonObject, renamed: Callable[[str], str | None]) -> di
         names = each.get("work_orders") if isinstance(each, dict) else None
         if isinstance(each, dict) and isinstance(names, list) and names:
             now: list[JsonValue] = [renamed(e) if isinstance(e, str) else e for e in names]
-            once: list[JsonValue] = []
-            once += [
-                name for at, name in enumerate(now) if name is not None and name not in now[:at]
-            ]
+            texts = dict.fromkeys(name for name in now if isinstance(name, str))
+            others = (name for name in now if name is not None and not isinstance(name, str))
+            once: list[JsonValue] = [*texts, *others]
             if once:
                 kept.append({**each, "work_orders": once})
         else:

@@ -201,3 +201,9 @@ def test_whatever_is_asked_is_answered_within_the_room(items: list[Any], room: i
     # Beside the answers, a look has a line of its own, and a reply has at most 20.
     assert len(shown) < room + 40 * 1_300
     parse_looks(json.dumps({"look": items}))
+
+
+def test_lines_beyond_every_file_are_none(repo: Path) -> None:
+    commit_all(repo, {"a.txt": "one\ntwo\n"})
+    far = 10**20
+    assert "none of these is shown" in shown(repo, {"file": "a.txt", "lines": [far, far]})

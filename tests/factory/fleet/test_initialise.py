@@ -8,7 +8,9 @@ import pytest
 
 from factory.fleet.database import SCHEMA_VERSION, Database, check_schema
 from factory.fleet.fleet_admin import initialise
-from shared.errors import ExitCode, FleetUnavailable
+from factory.fleet.leases import Lease, events_after
+from shared.errors import ExitCode, FleetUnavailable, InvalidInput
+from shared.events.run_record import event_from_json
 from shared.settings.setting_values import DatabaseUrl
 from tests.factory.fleet.cluster import Cluster
 
@@ -118,3 +120,49 @@ def test_no_text_of_the_url_has_its_password() -> None:
     url = DatabaseUrl("postgresql://ada:s3cret@db.example:5433/fleet?sslmode=verify-full")
     assert f"{url}" == "fleet on db.example:5433 as ada"
     assert "s3cret" not in f"{url!r}{url!s}"
+
+
+def test_a_name_that_leaves_no_room_for_its_roles_is_refused(cluster: Cluster) -> None:
+    cluster.execute(f"CREATE DATABASE {'d' * 63}")
+    with pytest.raises(InvalidInput, match="no room for those of its roles"):
+        initialise(cluster.url("d" * 63))
+
+
+def test_a_database_that_became_read_only_is_waited_for(
+    cluster: Cluster, database: str, url: DatabaseUrl
+) -> None:
+    with closing(Database(url, "test")) as member:
+        lease = Lease(member, "one", 30)
+        lease.begin(1)
+        member.run(lambda cursor: cursor.execute("SET default_transaction_read_only = on"))
+        with pytest.raises(FleetUnavailable, match="read-only"):
+            lease.beat()
+        assert lease.beat(), "a new connection is made"
+        with pytest.raises(InvalidInput, match="cannot store"):
+            Lease(member, "w\udcff", 30).begin(1)
+
+
+def test_a_worker_that_left_is_no_other_one_of_the_same_pid(url: DatabaseUrl) -> None:
+    with closing(Database(url, "test")) as member:
+        lease = Lease(member, "one", 30)
+        lease.begin(1)
+        lease.begin(1)
+        lease.leave()
+        with pytest.raises(InvalidInput, match="was started before"):
+            lease.begin(1)
+
+
+def test_an_event_that_is_none_is_passed_over(
+    cluster: Cluster, database: str, url: DatabaseUrl
+) -> None:
+    for number, text in enumerate(("[" * 100_000, "no JSON", "[1]"), 1):
+        cluster.execute(
+            "INSERT INTO llmch.events (run, job, worker, number, event)"
+            " VALUES ('r', 'j', 'w', %s, %s)",
+            database,
+            number,
+            text,
+        )
+    with closing(Database(url, "test")) as member:
+        seen = events_after(member, {"j": 0})
+    assert [event_from_json(each.document) for each in seen] == [None] * 3

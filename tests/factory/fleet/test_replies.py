@@ -17,6 +17,7 @@ from shared.events.events import Event, Warned
 from shared.llm.model_client import Api, CallPlace, LlmClient, ReplyFailed, Request, Role
 from shared.llm.stack import Mode, ModelSource, open_model
 from shared.llm.transcript import Transcript
+from shared.llm.transcript_lines import request_key
 from shared.settings.setting_values import DatabaseUrl
 from tests.factory.fleet.cluster import Cluster
 from tests.factory.fleet.fleet_of_processes import until
@@ -198,3 +199,17 @@ def test_the_lines_make_a_transcript_and_hold_no_secret(machines: Machines, tmp_
     found = Transcript.read(tmp_path / "again.jsonl").lookup(asking())
     assert found is not None
     assert found.text == "it is [redacted]"
+
+
+def test_what_a_forgotten_machine_had_asked_is_asked_again(
+    machines: Machines, cluster: Cluster, database: str
+) -> None:
+    """A worker that died is forgotten after a week; its intent may be older than its row."""
+    machines.client("one", script({}))
+    cluster.execute(
+        "INSERT INTO llmch.intents (plan, key, worker) VALUES ('plan', %s, 'forgotten')",
+        database,
+        request_key(asking()),
+    )
+    model = script({"WO-01": ["the reply"]})
+    assert machines.client("two", model).complete(asking()).text == "the reply"

@@ -78,6 +78,21 @@ def test_a_line_of_any_length_is_read_at_once(line: str) -> None:
     assert [*find_failures(["error: x", " --> a.rs:1:1", *[line] * 20])]
 
 
+def test_a_place_before_the_last_line_of_a_report_is_enough() -> None:
+    lines = [
+        "____ test_a ____",
+        ">       assert 1 == 2",
+        "E       assert 1 == 2",
+        "",
+        "test_a.py:3: AssertionError",
+        "----- Captured stdout call -----",
+        "E",
+        "==== short test summary info ====",
+    ]
+    (found,) = find_failures(lines)
+    assert "test_a.py" in found.fact
+
+
 @pytest.mark.rest
 @pytest.mark.parametrize(
     "lines",

@@ -12,6 +12,7 @@ import pytest
 from factory.audit.open_plans import UnmergedPlan, find_open_plans
 from factory.preflight import BranchPolicy, find_repo
 from llmch.previews.plan_overlaps import (
+    OpenPlansDocument,
     compare_plans,
     open_plans_document,
     warn_before_run,
@@ -200,3 +201,11 @@ def test_two_hundred_open_plans_take_no_process_each(factory: Factory, tmp_path:
     assert len(started) <= 10, started
     document = open_plans_document(place, factory.artifacts)
     assert len(document.plans) == 200
+
+
+def test_a_commit_of_no_possible_date_is_listed_last() -> None:
+    late = UnmergedPlan("b", "t", "p" * 64, "Late", ("WO-01",), 0, (), {}, (), Path("x"))
+    late = dataclasses.replace(late, last=1_700_000_000_000)
+    document = OpenPlansDocument("main", (late,), ())
+    assert "9999-12-31" in str(document.to_json())
+    assert list(document.blocks())

@@ -236,3 +236,8 @@ def test_what_repeats_itself_at_the_end_is_said_once(before: list[str], again: l
     assert len(kept) <= len(before) + 2 * len(again)
     assert said[: len(kept)] == kept
     assert _said_once([*"abcd", "end"]) == [*"abcd", "end"]
+
+
+def test_a_fence_that_is_opened_over_and_over_is_read_at_once() -> None:
+    reply = read_test_reply("```python\n" * 100_000, CHANGE, ALONE)
+    assert not reply.plan.is_json

@@ -193,6 +193,19 @@ def test_the_next_prompt_shows_the_replys_own_orders_alone() -> None:
     assert json.loads(reply_text(merged.plan, merged.answer)) == {"work_orders": [writing(2, "R2")]}
 
 
+@pytest.mark.parametrize(("landed", "waits"), [(["WO-01"], []), (["WO-01", "WO-03"], ["WO-02"])])
+def test_no_order_that_is_still_to_be_made_waits_for_one_that_is_gone(
+    landed: list[str], waits: list[str]
+) -> None:
+    orders = (writing(1), writing(2, "R2"), writing(3, "R1", depends_on=["WO-02"]))
+    texts = {"R1": "Five letters.", "R2": "A score."}
+    before = unstored_predecessor(texts, *orders, landed=landed)
+    reply: Any = {"work_orders": [], "withdrawn": [{"id": "WO-02", "reason": "gone"}]}
+    merged = merge(parse_plan(reply), follow_up(before, {"R1": texts["R1"]}))
+    raw = {each.label: each.raw for each in merged.plan.drafts}
+    assert raw.keys() == {"WO-01", "WO-03"} and raw["WO-03"]["depends_on"] == waits
+
+
 def test_two_plans_may_be_too_long_together() -> None:
     reply = {"work_orders": [writing(number, "R2") for number in range(2, 2002)]}
     merged = _merged(reply, writing(1, "R1"))

@@ -16,6 +16,27 @@ GRID = "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass Maze:\
 RIGHT = [
     ("def f(a: int) -> str: ...", "def f(a: int) -> str:\n    return str(a)"),
     ("def f(a: int) -> str: ...", "def f(a):\n    return str(a)"),
+    (
+        "class E(Exception):\n    code: int",
+        "class E(Exception):\n    def __init__(self):\n        self.code = 1",
+    ),
+    (
+        "class B: ...\nclass A(B):\n    def m(self) -> int: ...",
+        "class B:\n    def m(self):\n        return 1\n\n\nclass A(B):\n    pass",
+    ),
+    (
+        "class A:\n    def m(self) -> int: ...",
+        "from nowhere import Base\n\n\nclass A(Base):\n    pass",
+    ),
+    (
+        "class A:\n    def m(self) -> int: ...",
+        "class A(dict):\n    def __getattr__(self, name):\n        return lambda: 1",
+    ),
+    (
+        "class C:\n    class D:\n        def m(self) -> int: ...",
+        "class C:\n    class D:\n        def m(self):\n            return 1",
+    ),
+    ("class C: ...", "from collections import namedtuple\nC = namedtuple('C', 'a b')"),
     ("def f(a: int) -> str: ...", "def f(a, extra=None, *more, **others):\n    return str(a)"),
     ("def f(a: int) -> float: ...", "def f(a: float) -> int:\n    return int(a)"),
     ("def f(a: int, b: str = 'x') -> str: ...", "def f(a, b='x'):\n    return b * a"),
@@ -125,6 +146,25 @@ WRONG = [
     ("async def f() -> str: ...", "def f():\n    print(1)", "f"),
     ("def f() -> str: ...", "async def f():\n    return ''", "f"),
     ("class C: ...", "def C():\n    return 1", "C"),
+    ("class C:\n    def m(self) -> int: ...", "C = 3", "C"),
+    ("class C:\n    class D:\n        def m(self) -> int: ...", "class C:\n    pass", "C.D"),
+    (
+        "class C:\n    class D:\n        def m(self) -> int: ...",
+        "class C:\n    class D:\n        def n(self):\n            return 1",
+        "C.D.m",
+    ),
+    # The checker knows all that a class inherits.
+    (
+        "class E(Exception):\n    def m(self) -> int: ...",
+        "class E(Exception):\n    pass",
+        "E.m",
+    ),
+    ("class E(Exception):\n    code: int", "class E(Exception):\n    pass", "E.code"),
+    (
+        "class B: ...\nclass A(B):\n    def m(self) -> int: ...",
+        "class B:\n    pass\n\n\nclass A(B):\n    pass",
+        "A.m",
+    ),
     ("LIMIT: int", "LIMIT = 'five'", "LIMIT"),
     ("NAMES: list[str]", "NAMES = {'a': 1}", "NAMES"),
     ("LIMIT: int", "limit = 5", "LIMIT"),
