@@ -309,7 +309,7 @@ def find_touched(placed: Iterable[Placed], earlier: Iterable[Placed]) -> tuple[i
     """
     taking = [each for each in placed if each.splice.start < each.splice.end]
     shift = 0
-    for old in sorted(earlier, key=_order):
+    for old in _in_order(earlier):
         start = old.splice.start + shift
         end = start + len(old.splice.text)
         shift = end - old.splice.end
@@ -323,16 +323,25 @@ def apply_splices(text: str, placed: Sequence[Placed]) -> str:
     """Return the text with all splices, which do not overlap, applied.
 
     If several insertions have one place, the deepest comes first. A replacement that begins there
-    comes last.
+    comes last. What two blocks insert alike beside definitions, as an import, is inserted once.
     """
     parts: list[str] = []
     position = 0
-    for each in sorted(placed, key=_order):
+    for each in _in_order(placed):
         splice = each.splice
         parts += (text[position : splice.start], splice.text)
         position = splice.end
     parts.append(text[position:])
     return "".join(parts)
+
+
+def _in_order(placed: Iterable[Placed]) -> Iterator[Placed]:
+    seen: set[Splice] = set()
+    for each in sorted(placed, key=_order):
+        is_import = each.splice.start == each.splice.end and each.splice.depth > 0
+        if not (is_import and each.splice in seen):
+            yield each
+        seen.add(each.splice)
 
 
 def _order(placed: Placed) -> tuple[int, int, int]:

@@ -395,17 +395,20 @@ def forbidden_tests(step: Step, order: WorkOrder) -> Iterator[Finding]:
         folded = fold_path(path)
         if folded in writable:
             continue  # E107 wants it out of there first, or the order writes it itself
-        if by := next((each for each in order.forbidden if _covers(each, folded)), None):
+        if by := forbidding(order, folded):
             message = f"{quoted(path)} is forbidden by {quoted(by)} of the same order"
             yield step.finding("E110", field, message)
 
 
-def _covers(forbidden: str, folded: str) -> bool:
-    """Say whether an entry of `forbidden` covers a folded path, or a folder that the path is in."""
-    pattern = posixpath.normpath(fold_path(forbidden))
+def forbidding(order: WorkOrder, folded: str) -> str:
+    """Return the entry of `forbidden` that covers a folded path, or a folder of it; "" for none."""
     parts = folded.split("/")
-    places = ("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))
-    return any(place == pattern or fnmatchcase(place, pattern) for place in places)
+    places = {"/".join(parts[:depth]) for depth in range(1, len(parts) + 1)}
+    for each in order.forbidden:
+        pattern = posixpath.normpath(fold_path(each))
+        if any(place == pattern or fnmatchcase(place, pattern) for place in places):
+            return each
+    return ""
 
 
 E110 = Rule(

@@ -6,11 +6,11 @@ import posixpath
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from planner.plan.file_projection import matches_any
-from planner.rules.acceptance import runs_all_of, runs_verify_script
+from planner.plan.file_projection import folders_of, matches_any
+from planner.rules.acceptance import forbidding, runs_all_of, runs_verify_script
 from planner.rules.rule_model import Finding, PlanView, Rule, Step, each_order, plan_finding
 from shared.errors import quoted
-from shared.files.paths import VERIFY_SCRIPT, fold_path, glob_characters
+from shared.files.paths import VERIFY_SCRIPT, fold_path, glob_characters, is_git_path
 from shared.files.strict_documents import at
 from shared.languages.registry import steering
 
@@ -352,6 +352,51 @@ E112 = Rule(
 )
 
 
+def unwritable_files(step: Step, order: WorkOrder) -> Iterator[Finding]:
+    if step.draft.landed:
+        return
+    seen: dict[str, str] = {}
+    for index, path in enumerate(order.allowed_files):
+        other = seen.setdefault(fold_path(path), path)
+        if not glob_characters(path) and (why := _why_unwritable(step, order, path, other)):
+            yield step.finding("E114", at("allowed_files", index), f"{quoted(path)} {why}")
+
+
+def _why_unwritable(step: Step, order: WorkOrder, path: str, other: str) -> str:
+    """Return why no proposal may write a path; "" if nothing is against it.
+
+    `other` is the first path of the order that differs in case at most.
+    """
+    chain, after = step.chain, step.draft.position
+    if is_git_path(path):
+        return "is git's own"
+    if by := forbidding(order, fold_path(path)):
+        return f"is forbidden by {quoted(by)} of the same order"
+    if other != path:
+        return f"is the same as {quoted(other)} on some file systems"
+    if chain.may_be_folder(path, after):
+        return "is a folder by then"
+    file = next((each for each in folders_of(path) if chain.may_exist(each, after)), "")
+    return f"lies below {quoted(file)}, which is a file by then" if file else ""
+
+
+E114 = Rule(
+    "E114",
+    "allowed file that cannot be written",
+    why=(
+        "The harness refuses a proposal that writes such a path, whatever the model does: each "
+        "attempt would be paid for in vain."
+    ),
+    bad="""{"allowed_files": ["docs/words.txt", "notes.txt"], "forbidden": ["docs/*"]}""",
+    good="""{"allowed_files": ["docs/words.txt"], "forbidden": ["notes.txt"]}""",
+    remedy=(
+        "Drop the path from allowed_files, or what is against it: an entry of forbidden that "
+        "covers it, the file above it, or the files in a folder of its name."
+    ),
+    check=each_order(unwritable_files),
+)
+
+
 def steering_files(order: WorkOrder) -> Iterator[tuple[int, str, str]]:
     """Yield the allowed files that can decide how tests end: index, path, and how."""
     for index, path in enumerate(order.allowed_files):
@@ -388,4 +433,4 @@ W235 = Rule(
 )
 
 
-RULES: Final = (E101, E102, E103, E104, E105, E106, E111, E112, W235)
+RULES: Final = (E101, E102, E103, E104, E105, E106, E111, E112, E114, W235)

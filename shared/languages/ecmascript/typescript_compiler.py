@@ -95,7 +95,7 @@ def ask(
     found: list[TscComplaint] = []
     while waiting:
         given = {**files, CONFIG: _config(waiting, aliases), GLOBALS: _globals()}
-        told = [e for e in parse_output(_compile(runner, given)) if e.path in targets]
+        told = [e for e in parse_output(_compile(runner, given)) if e.path in waiting]
         broken = {each.path for each in told if each.is_about_syntax}
         if not broken:
             return (*found, *told)

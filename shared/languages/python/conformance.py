@@ -90,7 +90,9 @@ _PLAIN_BASES: Final = frozenset(
 # These names are about the stub itself, and not about the code.
 _ABOUT_THE_STUB: Final = frozenset({"__all__", "__slots__", "__match_args__", "__hash__"})
 # A class that uses one of these names may make attributes when it runs.
-_DYNAMIC: Final = frozenset({"setattr", "__getattr__", "__dict__", "__slots__", "vars"})
+_DYNAMIC: Final = frozenset(
+    {"setattr", "__setattr__", "__getattr__", "__getattribute__", "__dict__", "__slots__", "vars"}
+)
 
 
 def missing_names(subject: Subject) -> Iterator[ContractViolation]:

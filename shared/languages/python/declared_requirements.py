@@ -110,9 +110,10 @@ REQUIREMENT: Final = re.compile(
     r"(?:\s*+\[[A-Za-z0-9._,\s-]*+\])?+(?:\s*+\()?+"
     r"(?P<versions>(?:\s*+(?:===|==|~=|!=|<=|>=|<|>)\s*+[A-Za-z0-9.*+!_-]++(?:\s*+,)?+)*+)"
     r"(?:\s*+\))?+"
-    r"(?P<marker>\s*+;(?:(?!\s--)[\w\s.'\"<>=!(),-])++)?+"
+    r"(?P<marker>\s*+;(?:(?!\s--)[\w\s.'\"<>=!~|/+*(),-])++)?+"
     r"(?P<hashes>(?:\s++--hash=sha256:[0-9a-f]{64})*+)\s*+"
 )
+_COMMENT: Final = re.compile(r"(?:^|\s)#.*")
 _LONGEST: Final = 20_000  # a requirement with the hashes of a hundred wheels fits
 _MOST_INCLUDES: Final = 20
 _INCLUDE: Final = re.compile(r"(?:-r|--requirement|-c|--constraint)[\s=]+(?P<file>\S+)")
@@ -170,7 +171,7 @@ def _from_list(
     seen.add((path, constraint))
     joined = (files.text(path) or "").replace("\\\n", " ")
     for number, line in enumerate(joined.splitlines(), start=1):
-        requirement = re.sub(r"(^|\s)#.*", "", line).strip()
+        requirement = _COMMENT.sub("", line).strip()
         include = _INCLUDE.fullmatch(requirement)
         if include:
             target = _included(files, path, number, include["file"])
@@ -211,10 +212,8 @@ def from_setup_cfg(files: ManifestFiles) -> Iterator[DeclaredRequirement]:
 
 
 def _lines(place: str, text: str) -> Iterator[DeclaredRequirement]:
-    lines = (line.strip() for line in text.replace("\n", ";;").split(";;"))
-    yield from (
-        DeclaredRequirement(place, line) for line in lines if line and not line.startswith("#")
-    )
+    lines = (_COMMENT.sub("", each).strip() for each in text.replace("\n", ";;").split(";;"))
+    yield from (DeclaredRequirement(place, line) for line in lines if line)
 
 
 def from_setup_py(files: ManifestFiles) -> tuple[list[DeclaredRequirement], list[str]]:

@@ -60,7 +60,8 @@ class EditedFile:
         return " " * max((4, 2, 3, 8), key=lambda step: lengths[step])
 
     def _offset(self, line: int) -> int:
-        return min(self._starts[line], len(self.text))
+        first = self.text.startswith("\ufeff")  # which is before all else
+        return max(min(self._starts[line], len(self.text)), first)
 
     def replacing(self, start: int, end: int, lines: Sequence[str]) -> Splice:
         """Return the splice that puts `lines` in the place of those from `start` up to `end`."""

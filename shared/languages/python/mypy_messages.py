@@ -198,7 +198,10 @@ def read_complaint(diagnostic: Diagnostic) -> MypyComplaint:
         found = re.search(pattern, diagnostic.message)
         if found is not None:
             union = mistake is Mistake.OPERANDS and "operand is of type" in diagnostic.hint
-            return replace(_complaint(mistake, found), of_union=union)
+            try:
+                return replace(_complaint(mistake, found), of_union=union)
+            except RecursionError:  # code may build a type of any depth
+                break
     return MypyComplaint(Mistake.BESIDE if diagnostic.code in _BESIDE else Mistake.UNCLEAR)
 
 

@@ -294,6 +294,9 @@ def read_code(source: str) -> Code:
         return Code(source, CodeProblem(too_long, False), ())
     problem = _newer_f_string(source)
     read = _attempt(source, _compiled_imports) if problem is None else problem
+    if not isinstance(read, CodeProblem) and len(source) > _DEEPEST:
+        tree = parse_as_here(source)
+        read = tree if isinstance(tree, CodeProblem) else read
     return Code(source, read, ()) if isinstance(read, CodeProblem) else Code(source, None, read)
 
 

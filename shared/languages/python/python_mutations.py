@@ -54,7 +54,10 @@ def find_mutations(path: str, text: str) -> tuple[Mutation, ...] | None:
         return None
     if path.endswith(".pyi"):  # no code runs in it
         return ()
-    found = _Finder(text).below(tree)
+    try:
+        found = tuple(_Finder(text).below(tree))
+    except RecursionError:  # by an `elif` after hundreds
+        return None
     return tuple(sorted(found, key=lambda each: (each.start, each.end, each.text)))
 
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.capabilities import CaseTable
+from shared.languages.capabilities import CaseTable, ContractViolation
 from shared.languages.declared import declared_edits
 from shared.languages.declared.declarations import Declarations, Declared, Imported, Kind, Offsets
 from shared.languages.planned_code import TextFault
@@ -26,7 +26,7 @@ from shared.languages.python.stubs import BINDING_BLOCKS, Definition, bindings, 
 from shared.languages.read_commands import CodeProblem
 
 if TYPE_CHECKING:
-    from shared.languages.capabilities import ContractViolation, OutlineEntry
+    from shared.languages.capabilities import OutlineEntry
 
 _KINDS: Final[dict[str, Kind]] = {"function": "function", "class": "type"}
 _ACCESSORS: Final = frozenset({"setter", "getter", "deleter"})
@@ -141,13 +141,14 @@ def _readable(text: str) -> tuple[list[ast.stmt], tuple[frozenset[str], ...]]:
 
 def _plain(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     """Yield the statements outside of loops, handlers and functions."""
-    for node in body:
+    pending = [*reversed(body)]
+    while pending:
+        node = pending.pop()
         yield node
         if isinstance(node, ast.If | ast.Try | ast.With):
-            yield from _plain(node.body)
-            yield from _plain(getattr(node, "orelse", ()))
+            pending += reversed([*node.body, *getattr(node, "orelse", ())])
         elif isinstance(node, ast.ClassDef):
-            yield from _plain(node.body)
+            pending += reversed(node.body)
 
 
 class _ItemReader:
@@ -330,6 +331,11 @@ def check_rewrite(
     """
     is_package = path.endswith(("/__init__.py", "/__init__.pyi")) or path == "__init__.py"
     old, new = (read_python(each, is_package=is_package) for each in (before, after))
+    if old.fault is None and new.fault is not None:
+        problem = parse_as_here(after)
+        if isinstance(problem, CodeProblem) and not problem.is_syntax:  # it may run all the same
+            message = f"cannot be read any more: {problem.message}"
+            return (ContractViolation(path, "", message),)
     found = declared_edits.check_rewrite(
         path, old, new, changes, is_test=is_test_file(path), meant=is_meant
     )

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factory.proposal.match_text import FileText, Found, NotFound, Placed, apply_splices, find_lines
+from shared.languages.capabilities import Splice
 
 
 def replaced(text: str, search: str, new: str) -> tuple[str, str] | tuple[int, ...]:
@@ -107,3 +108,10 @@ def test_the_nearest_lines_are_those_most_alike() -> None:
     assert "return x + 321" in near.text
     assert "def f42(x)" in FileText(text).nearest("def f42(x, y) -> int:\n").text
     assert FileText("a\n").nearest("???\n").text == ""
+
+
+def test_an_import_that_two_blocks_bring_is_inserted_once() -> None:
+    imported = Splice(0, 0, "import os\n", depth=1)
+    ends = [Splice(4, 4, "a\n"), Splice(4, 4, "a\n")]
+    placed = [Placed(0, imported), Placed(0, ends[0]), Placed(1, imported), Placed(1, ends[1])]
+    assert apply_splices("old\n", placed) == "import os\nold\na\na\n"

@@ -238,3 +238,28 @@ def test_a_contract_may_require_a_file_to_be_absent() -> None:
 
 def test_a_plan_without_a_readable_order_has_no_unmet_contract() -> None:
     assert findings(plan(verify_contract=requiring("a.py"))) == ["E000 plan work_orders"]
+
+
+@pytest.mark.parametrize(
+    ("files", "forbidden", "why"),
+    [
+        (["a.txt"], ["a.txt"], "is forbidden by"),
+        (["docs/a.txt"], ["DOCS"], "is forbidden by"),
+        ([".git/hooks/pre-commit"], [], "is git's own"),
+        (["a.txt", "A.txt"], [], 'is the same as "a.txt"'),
+        (["pkg", "pkg/mod.txt"], [], "is a folder by then"),
+        (["pkg/mod.txt/x.txt", "pkg/mod.txt"], [], 'lies below "pkg/mod.txt"'),
+        (["src"], [], "is a folder by then"),
+        (["data/x.txt"], [], 'lies below "data"'),
+        (["a.txt", "a.txt"], [], ""),
+        (["other/data/x.txt", "srcs"], ["data"], ""),
+    ],
+)
+def test_an_allowed_file_can_be_written(files: list[str], forbidden: list[str], why: str) -> None:
+    document = plan(
+        order(1, allowed_files=files, forbidden=forbidden, postconditions=exists(*files))
+    )
+    codes = findings(document, repo=["src/a.txt", "data"])
+    said = messages(document, repo=["src/a.txt", "data"])
+    found = [text for code, text in zip(codes, said, strict=True) if code.startswith("E114")]
+    assert any(why in each for each in found) if why else not found

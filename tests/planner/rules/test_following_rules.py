@@ -141,10 +141,16 @@ def test_a_new_order_answers_for_what_it_breaks_in_a_kept_one(case: Case) -> Non
     assert case.found(texts, other) == ["E315 WO-03 preconditions[0]"]
 
 
-def test_a_kept_order_may_not_lose_an_order_that_it_waits_for(case: Case) -> None:
-    case.orders = [FIRST, SECOND, writing(3, "R3", depends_on=["WO-02"])]
+@pytest.mark.parametrize(
+    ("fields", "faults"),
+    [({}, []), ({"preconditions": exists("part_02.txt")}, ["E315 WO-03 preconditions[0]"])],
+)
+def test_a_kept_order_may_lose_an_order_that_it_waits_for_but_not_what_it_needs(
+    case: Case, fields: dict[str, Any], faults: list[str]
+) -> None:
+    case.orders = [FIRST, SECOND, writing(3, "R3", depends_on=["WO-02"], **fields)]
     found = case.found(without("R2"), withdrawn=[{"id": "WO-02", "reason": "Removed."}])
-    assert found == ["E315 WO-03 depends_on[0]"]
+    assert found == faults
 
 
 def test_a_fault_that_a_kept_order_had_before_is_not_the_new_orders(case: Case) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shared.languages.capabilities import DefinitionEdit, EditRefused, NamedCode
+from shared.languages.registry import language_of
 from tests.shared.languages.declared.samples import IN_GO, IN_RUST, SAMPLES, Sample
 
 every = pytest.mark.parametrize("sample", SAMPLES, ids=lambda each: each.language.name)
@@ -220,3 +221,10 @@ def test_a_rewrite_that_loses_a_public_name_is_a_violation(sample: Sample, lost:
     assert "is gone" in violation.message
     assert check(sample.path, sample.code, after, (name,)) == ()
     assert check(sample.path, sample.code, sample.code, ()) == ()
+
+
+def test_a_file_of_go_without_a_last_line_end_is_read() -> None:
+    language = language_of("a.go")
+    assert language is not None and language.edits is not None
+    text = "package a\n\ntype T struct {\n\tA int\n}"
+    assert [each.name for each in language.edits.outline(text)] == ["T"]

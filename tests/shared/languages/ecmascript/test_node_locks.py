@@ -32,7 +32,8 @@ def npm_lock(**entries: Any) -> dict[str, Any]:
 
 
 def test_packages_of_registries_pass_and_folders_of_the_repo_are_returned() -> None:
-    lock = npm_lock(x=GOOD, part={"resolved": "parts/part", "link": True}, y={"inBundle": True})
+    lock = npm_lock(x=GOOD, part={"resolved": "parts/part", "link": True})
+    lock["packages"]["node_modules/x/node_modules/y"] = {"inBundle": True}
     lock["packages"]["parts/part"] = {"version": "1.0.0"}
     assert check_npm_lock("package-lock.json", lock, KNOWN_HOSTS) == ("parts/part",)
 

@@ -498,3 +498,9 @@ def test_a_function_without_self_is_no_method_of_that_name() -> None:
 def test_a_file_with_a_byte_order_mark_is_edited() -> None:
     text = "\ufeffX = 1\n\n\ndef a():\n    return 1\n"
     assert edited(text, "a", "def a():\n    return 2\n") == text.replace("return 1", "return 2")
+
+
+@pytest.mark.parametrize("first", ["X = 1\n", "# a comment\nX = 1\n", "def a():\n    return 1\n"])
+def test_a_byte_order_mark_stays_before_all_else(first: str) -> None:
+    text = edited(f"\ufeff{first}", "imports", "import os\n")
+    assert text.startswith("\ufeff") and text.count("\ufeff") == 1 and "import os" in text

@@ -77,6 +77,7 @@ def test_a_line_that_is_none_is_refused_at_once(line: str) -> None:
     [
         ("a", "", None),
         ("a [x, y] (>= 1.0, < 2)", ">= 1.0, < 2", None),
+        ('a>=1 ; platform_version ~= "1" or os_name == "a|b"', ">=1", True),
         ('a==1 ; python_version < "3.12" --hash=sha256:' + "0" * 64, "==1 ", True),
         ("a==1.0 --hash=sha256:" + "0" * 64 + " --hash=sha256:" + "1" * 64, "==1.0", None),
     ],

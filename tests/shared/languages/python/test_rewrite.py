@@ -8,6 +8,13 @@ BODY = "\n".join(f"def f{n}(a, b):\n    return a * b + {n}\n" for n in range(10)
 CLASS = "class Game:\n    def play(self): return 1\n    def undo(self): return 2\n    _x = 1\n"
 
 
+def test_a_file_that_cannot_be_read_any_more_loses_all() -> None:
+    deep = f"X = {'+'.join(['1'] * 300)}\ndef f(): ...\n"
+    (found,) = check_rewrite("a.py", "def f(): ...\ndef g(): ...\n", deep)
+    assert "cannot be read any more: it is nested too deep" in found.message
+    assert not check_rewrite("a.py", deep, deep)
+
+
 def lost(before: str, after: str, *changes: str, path: str = "a.py") -> list[str]:
     return [each.name for each in check_rewrite(path, before, after, changes)]
 
