@@ -56,8 +56,11 @@ def generic_types(types: Iterable[Declared]) -> dict[str, TypeParameters]:
 def write_probe(item: Declared, generic: Mapping[str, TypeParameters]) -> str:
     """Return the code on one line; nothing for what is not compared by its type.
 
-    `generic` has the parameters of the generic types of the package.
+    `generic` has the parameters of the generic types of the package. No code can name `_` and the
+    function `init`.
     """
+    if item.last_name == "_" or item.name == "init":
+        return ""
     if item.kind == "type" and item.name in generic:
         own = generic[item.name]
         return f"func _[{own.text}]() {{ var _ {item.name}[{', '.join(own.names)}] }}"
@@ -287,6 +290,8 @@ def _differences(
     path: str, contract: Declarations, written: Declarations
 ) -> Iterator[ContractViolation]:
     for item in contract.items:
+        if item.last_name == "_":
+            continue  # it has no name to be found by
         has = written.named(item.name)
         yield from compare_members(path, item, has[0]) if has else (is_missing(path, item),)
 

@@ -227,8 +227,9 @@ def _members(kind: Node) -> dict[str, Member]:
             names = [text_of(n) for n in each.children_by_field_name("name") if n.is_named]
             for name in names:
                 found[name] = Member(f"{name} {text_of(each.child_by_field_name('type'))}", typed)
-            if not names:
-                found[tokens_of(each)] = Member(text_of(each), "embedded")
+            if not names:  # a tag of the field is not part of its contract
+                star = "* " if any(part.type == "*" for part in each.children) else ""
+                found[f"{star}{typed}"] = Member(text_of(each), "embedded")
         elif each.type == "method_elem":
             parts = [_types_of(each.child_by_field_name(f)) for f in ("parameters", "result")]
             name = name_of(each)
