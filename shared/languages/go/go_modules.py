@@ -15,10 +15,8 @@ from shared.languages.declared.declared_contracts import folder_of
 from shared.languages.language_tools import ManifestFiles, Prepared, WarmBuild, Workshop
 
 MANIFEST: Final = "go.mod"
-_MODULE: Final = re.compile(r"^\s*module\s+\"?([^\s\"]+)", re.MULTILINE)
-_REQUIRED: Final = re.compile(
-    r"^\s*(?:require\s+)?\"?([\w.~/-]+\.[\w.~/-]+)\"?\s+v\S+", re.MULTILINE
-)
+_MODULE: Final = re.compile(r"^[ \t]*module\s+\"?([^\s\"]+)", re.MULTILINE)
+_REQUIRED: Final = re.compile(r"^[ \t]*(?:require\s+)?\"?([\w.~/-]+)\"?\s+v\S+", re.MULTILINE)
 _STANDARD: Final = frozenset(
     {"archive", "bufio", "builtin", "bytes", "cmp", "compress", "container", "context",
      "crypto", "database", "debug", "embed", "encoding", "errors", "expvar", "flag", "fmt",
@@ -59,7 +57,7 @@ def read_modules(sources: Mapping[str, str], paths: Iterable[str]) -> tuple[GoMo
             text = sources.get(path)
             named = _MODULE.search(text) if text is not None else None
             if text is not None and named:
-                required = tuple(_REQUIRED.findall(text))
+                required = tuple(each for each in _REQUIRED.findall(text) if "." in each[1:-1])
                 found.append(GoModule(named[1], folder_of(path), required))
     return tuple(sorted(found, key=lambda each: -len(each.folder)))
 
