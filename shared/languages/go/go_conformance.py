@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -182,8 +183,9 @@ def _pieces(
     declared = {each.name: each for each in merge(written.items, contract)}
     new = {each.name for each in contract}
     done: set[tuple[int, str]] = set()
+    together = Counter((each.start, each.text) for each in written.items)
     for item in written.items:
-        if item.name in new and not written.is_shared(item):
+        if item.name in new and together[item.start, item.text] == 1:
             yield emptied(declared[item.name])
         elif (item.start, item.text) not in done:
             yield emptied(item) if empty_all else item.text
