@@ -87,6 +87,24 @@ def is_standard(imported: str) -> bool:
     return imported.split("/")[0] in _STANDARD
 
 
+_SYSTEMS: Final = (
+    "aix", "android", "darwin", "dragonfly", "freebsd", "hurd", "illumos", "ios", "js", "linux",
+    "nacl", "netbsd", "openbsd", "plan9", "solaris", "wasip1", "windows", "zos",
+)  # fmt: skip
+_PROCESSORS: Final = (
+    "386", "amd64", "arm", "arm64", "loong64", "mips", "mips64", "mips64le", "mipsle", "ppc64",
+    "ppc64le", "riscv64", "s390x", "sparc64", "wasm",
+)  # fmt: skip
+_OF_A_SYSTEM: Final = re.compile(rf".+_(?:{'|'.join((*_SYSTEMS, *_PROCESSORS))})(?:_test)?\.go")
+_CONSTRAINT: Final = re.compile(r"^//(?:go:build| ?\+build)[ \t]", re.MULTILINE)
+
+
+def is_constrained(path: str, text: str) -> bool:
+    """Return whether a file is built only on some systems, or only with some tags."""
+    head = f"\n{text}".partition("\npackage ")[0]
+    return bool(_OF_A_SYSTEM.fullmatch(posixpath.basename(path)) or _CONSTRAINT.search(head))
+
+
 _REMEDY: Final = "vendor the modules (`go mod vendor`), or pass --sandbox-net host"
 _MOST_MODULES: Final = 50
 _COMMENT = re.compile(r"//.*")
