@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from shared.languages.go.go_commands import runs_go_tests
 from shared.languages.read_commands import (
     Arguments,
     CodeRun,
@@ -24,6 +25,7 @@ from shared.languages.read_commands import (
     program_argv,
 )
 from shared.languages.registry import language_of_program
+from shared.languages.rust.rust_commands import read_cargo_command
 from shared.processes.shell_words import (
     MAX_ARGUMENT_BYTES,
     ShellWords,
@@ -173,8 +175,6 @@ _TEST_MODULES: Final = frozenset({"pytest", "unittest", "nose2", "tox", "nox"})
 _OTHER_MODULES: Final = frozenset({"compileall", "py_compile", "pip"})
 # By program, the words of which one has it run tests.
 _TEST_WORDS: Final[Mapping[str, frozenset[str]]] = {
-    "go": frozenset({"test"}),
-    "cargo": frozenset({"test", "t", "nextest"}),
     "dotnet": frozenset({"test"}),
     "npm": frozenset({"test", "t", "tst"}),
     "pnpm": frozenset({"test", "t"}),
@@ -185,8 +185,6 @@ _TEST_WORDS: Final[Mapping[str, frozenset[str]]] = {
 }
 # By program, the words of which one has it run something else.
 _OTHER_WORDS: Final[Mapping[str, frozenset[str]]] = {
-    "go": frozenset({"build", "vet", "fmt", "mod", "install"}),
-    "cargo": frozenset({"build", "b", "check", "c", "clippy", "fmt"}),
     "dotnet": frozenset({"build", "format", "restore"}),
 }
 _REPORTING: Final = (("go", "test"), ("cargo", "test"), ("cargo", "t"), ("node", "--test"))
@@ -199,6 +197,11 @@ _LAUNCHERS: Final = (
 _WITHOUT_A_RUN: Final = frozenset(
     {"--collect-only", "--co", "--no-run", "--list", "--listTests", "-list", "--help", "--version"}
 )
+
+
+_OTHER_VERBS_OF_CARGO: Final = frozenset({"build", "check", "clippy", "fmt", "help"})
+_NO_RUN_OF_CARGO: Final = frozenset({"no-run", "list", "h", "help", "V", "version"})
+_NO_RUN_OF_NEXTEST: Final = frozenset({"list", "archive", "show-config", "self", "help"})
 
 
 def runs_tests(text: str) -> bool | None:
@@ -238,10 +241,23 @@ def reports_tests(text: str) -> bool:
 
 def _of_program(words: Sequence[str]) -> bool | None:
     program, arguments = words[0] if words else "", words[1:]
+    if program == "go":
+        return runs_go_tests(arguments)
+    if program == "cargo":
+        return _of_cargo(arguments)
     given = frozenset(arguments)
     if program in _RUNNERS or given & _TEST_WORDS.get(program, frozenset()):
         return not _WITHOUT_A_RUN & given
     return False if given & _OTHER_WORDS.get(program, frozenset()) else None
+
+
+def _of_cargo(arguments: Sequence[str]) -> bool | None:
+    command = read_cargo_command(arguments)
+    if command.verb in ("test", "nextest"):
+        verb = command.filters[0] if command.verb == "nextest" and command.filters else ""
+        options = command.flags.keys() | command.runner.keys()
+        return verb not in _NO_RUN_OF_NEXTEST and not _NO_RUN_OF_CARGO & options
+    return False if command.verb in _OTHER_VERBS_OF_CARGO else None
 
 
 def _words(command: Command) -> Sequence[str]:

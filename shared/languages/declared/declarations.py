@@ -42,14 +42,14 @@ class Declared:
     `name` is qualified: `Game.play`. `head` is the declaration on one line without its body, and
     `key` is equal for declarations that mean the same. `start` and `end` are characters of the
     file, attributes included; declarations that one statement makes together have its place. `text`
-    is the text of that range. `line` counts from 1. `around` is the head of the block that the
-    declaration is in.
+    is the text of that range, or that of a statement of its own which makes it alone. `line` counts
+    from 1. `around` is the head of the block that the declaration is in.
 
     For a function, `body` has the characters of its block, braces included, `opening` is the text
-    before its result, and `result` is the type that it returns. For a type, `separator` separates
-    its members. The first `marked` characters of the range are attributes or decorators, or the
-    first `signatures` those of overloads; the last `ending` are the semicolon without which it
-    would go on in the next line.
+    before its result, and `result` is the type that it returns. A value of Go has its type there.
+    For a type, `separator` separates its members. The first `marked` characters of the range are
+    attributes or decorators, or the first `signatures` those of overloads; the last `ending` are
+    the semicolon without which it would go on in the next line.
     """
 
     name: str

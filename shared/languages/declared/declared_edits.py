@@ -31,7 +31,7 @@ from shared.languages.planned_code import file_does_not_parse
 
 _WRITE: Final = "Write the statements that do the work."
 _MAX_NAMES: Final = 8
-_COMMENTS: Final = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_COMMENTS: Final = re.compile(r"//[^\n]*|/\*(?:.*?\*/|.*)", re.DOTALL)
 
 # Returns what is wrong with a body as a predicate, and whether nobody would mean it.
 BodyProblem = Callable[[Declared, str], tuple[str, bool] | None]

@@ -42,6 +42,7 @@ _LEAVING: Final = frozenset(
     {"c", "o", "outputdir", "trace", "coverprofile", "cpuprofile", "memprofile", "blockprofile",
      "mutexprofile", "fuzz"}
 )  # fmt: skip
+_FOLDER: Final = re.compile(r"--?C(?:=|$)")  # it may come before the verb
 _OF_PACKAGES: Final = frozenset({"test", "build", "vet", "run", "install", "list", "fmt"})
 
 
@@ -90,7 +91,9 @@ class GoCommand:
 
 def read_go_command(words: Sequence[str]) -> GoCommand:
     """Return what `go` does with these arguments. Never raises."""
-    verb, rest = (words[0], words[1:]) if words else ("", ())
+    before = 0 if not words or not _FOLDER.match(words[0]) else 1 if "=" in words[0] else 2
+    words = [*words[before : before + 1], *words[:before], *words[before + 1 :]]
+    verb, rest = (words[0], words[1:]) if words else ("", [])
     flags: dict[str, str] = {}
     named: list[str] = []
     for name, value in split_flags(rest, _WITH_VALUE):
@@ -235,6 +238,25 @@ _WITHOUT_A_RUN = {
     "n": "only prints commands and runs none",
     "exec": "gives the tests to another program",
 }
+_SHOWN: Final = frozenset({"h", "help"})
+
+
+def runs_go_tests(words: Sequence[str]) -> bool | None:
+    """Return whether `go` runs tests with these arguments; `None` if they do not say so."""
+    command = read_go_command(words)
+    if command.verb == "test":
+        return not _SHOWN & command.flags.keys() and _without_a_run(command.flags) is None
+    return False if command.verb in (_COMPILES | _PRINTS) - {"", "tool"} else None
+
+
+def _without_a_run(flags: Mapping[str, str]) -> str | None:
+    """Return what the flags of `go test` have it do instead of running tests, if anything."""
+    for flag, message in _WITHOUT_A_RUN.items():
+        if flag in flags and (flag != "exec" or flags[flag] in ("true", "echo", ":")):
+            return message
+    return None
+
+
 NO_TEST: Final = "runs no test: {} matches none"
 
 
@@ -248,9 +270,8 @@ def weakness_of_text(program: str, words: Sequence[str]) -> Weakness | None:
         return Weakness("W230", f"only {'compiles' if command.verb in _COMPILES else 'prints'}")
     if command.verb != "test":
         return None
-    for flag, message in _WITHOUT_A_RUN.items():
-        if flag in flags and (flag != "exec" or flags[flag] in ("true", "echo", ":")):
-            return Weakness("W232", message)
+    if message := _without_a_run(flags):
+        return Weakness("W232", message)
     if flags.get("count") == "0":
         return Weakness("W232", "runs each test no times")
     if flags.get("run") in ("^$", "$^") and not is_measured(flags):

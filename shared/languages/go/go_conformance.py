@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +17,7 @@ from shared.languages.declared.declarations import (
     name_of,
     read_root,
     renamed,
+    same_names,
     split_list,
     text_of,
     type_parameters,
@@ -35,9 +37,8 @@ from shared.languages.declared.declared_contracts import (
     merge,
     readable,
     run_compiler,
-    without_fence,
 )
-from shared.languages.go.go_modules import module_folder, read_modules
+from shared.languages.go.go_modules import is_constrained, module_folder, read_modules
 from shared.languages.go.go_source import is_test_file, read_go
 from shared.languages.language_tools import ToolRunner
 
@@ -49,26 +50,75 @@ if TYPE_CHECKING:
 
 def generic_types(types: Iterable[Declared]) -> dict[str, TypeParameters]:
     """Return the parameters of each generic type by name; of two declarations the last counts."""
-    found = {each.name: type_parameters(each.key) for each in types}
+    found = {each.name: _parameters_of_type(each) for each in types}
     return {name: each for name, each in found.items() if each.names}
 
 
 def write_probe(item: Declared, generic: Mapping[str, TypeParameters]) -> str:
     """Return the code on one line; nothing for what is not compared by its type.
 
-    `generic` has the parameters of the generic types of the package.
+    `generic` has the parameters of the generic types of the package. No code can name `_` and the
+    function `init`.
     """
-    if item.kind == "type" and item.name in generic:
-        own = generic[item.name]
-        return f"func _[{own.text}]() {{ var _ {item.name}[{', '.join(own.names)}] }}"
-    if item.kind == "function" and item.owner:
-        return _of_method(item, generic.get(item.owner, TypeParameters()))
-    if item.kind == "function":
-        return _of_function(item, f"func({_parameters(item.key)}){_result(item)}")
-    if item.kind == "value" and item.key.startswith("var "):
-        kind = item.key.removeprefix("var ").strip()
-        return f"var _ {kind} = {item.name}" if kind else ""
-    return ""
+    if item.last_name == "_" or item.name == "init":
+        return ""
+    match item.kind:
+        case "type":
+            probe = _of_type(item, generic.get(item.name, TypeParameters()))
+        case "function" if item.owner:
+            probe = _of_method(item, generic.get(item.owner, TypeParameters()))
+        case "function":
+            probe = _of_function(item, f"func({_parameters(item.key)}){_result(item)}")
+        case _:
+            probe = _of_value(item)
+    return probe if "`" not in probe and _parses(probe) else ""
+
+
+def _parses(line: str) -> bool:
+    """Return whether a line of Go parses: the fields of a struct need more than one line."""
+    import tree_sitter_go
+
+    root = read_root(tree_sitter_go.language, f"package a\n{line}\n")
+    return root is not None and not root.has_error
+
+
+def _parameters_of_type(item: Declared) -> TypeParameters:
+    """Return the type parameters of a type; an array, `type_spec [ N ] int`, has none."""
+    return type_parameters(item.key) if _GENERIC_TYPE.match(item.key) else TypeParameters()
+
+
+def _kind_of_type(item: Declared) -> str:
+    """Return what a type is made of: `[ ] int`; only the word for a struct or an interface."""
+    own = _parameters_of_type(item)
+    return (own.rest if own.names else item.key.partition(" ")[2]).strip()
+
+
+def _of_type(item: Declared, generic: TypeParameters) -> str:
+    """Return the conversion of a pointer, which needs the same underlying type.
+
+    That of an alias is assigned, which needs the same type.
+    """
+    own, kind = _parameters_of_type(item), _kind_of_type(item)
+    names = ", ".join(generic.names)
+    if kind in _LISTING:
+        return f"func _[{generic.text}]() {{ var _ {item.name}[{names}] }}" if names else ""
+    if item.key.startswith("type_alias"):
+        return "" if names else f"func _(_p *{kind}) {{ var _ *{item.name} = _p }}"
+    if not own.names:
+        return f"func _(_p *{kind}) {{ _ = (*{item.name})(_p) }}"
+    given = ", ".join(own.names)
+    return f"func _[{own.text}](_p *{kind}) {{ _ = (*{item.name}[{given}])(_p) }}"
+
+
+def _of_value(item: Declared) -> str:
+    """Return the assignment of a variable; for a constant, a map with a key twice if it differs."""
+    if item.key.startswith("var "):
+        return f"var _ {item.result} = {item.name}" if item.result else ""
+    value = item.key.removeprefix(f"const {item.result} ").strip()
+    if not value or _COUNTED.search(value):
+        return ""
+    given = f"({item.result})({value})" if item.result else f"({value})"
+    return f"var _ = map[bool]int{{false: 0, {item.name} == {given}: 1}}"
 
 
 def _result(item: Declared) -> str:
@@ -111,6 +161,12 @@ def _parameters(key: str) -> str:
 
 
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
+_GENERIC_TYPE: Final = re.compile(r"\w+\[")
+_COUNTED: Final = re.compile(r"\biota\b")
+_LISTING: Final = ("struct_type", "interface_type")
+_LITERAL_TYPE: Final = re.compile(
+    r"[\[*<]|(?:map|func|chan|bool|byte|rune|string|u?int\d*|uintptr|float\d+|complex\d+)\b"
+)
 
 
 def build_skeleton(
@@ -179,8 +235,9 @@ def _pieces(
     declared = {each.name: each for each in merge(written.items, contract)}
     new = {each.name for each in contract}
     done: set[tuple[int, str]] = set()
+    together = Counter((each.start, each.text) for each in written.items)
     for item in written.items:
-        if item.name in new and not written.is_shared(item):
+        if item.name in new and together[item.start, item.text] == 1:
             yield emptied(declared[item.name])
         elif (item.start, item.text) not in done:
             yield emptied(item) if empty_all else item.text
@@ -273,7 +330,7 @@ def judge(message: str) -> Reading | None:
     return Reading(code, name, package) if code else None
 
 
-_PROBE: Final = "llmch_contract_probe.go"
+_PROBE: Final = "llmch_contract_probe{}.go"
 _MANIFESTS: Final = frozenset({"go.mod", "go.sum", "go.work", "go.work.sum"})
 _STUBS: Final = Stubs(".go", read_go, write_contract)
 
@@ -287,45 +344,144 @@ def _differences(
     path: str, contract: Declarations, written: Declarations
 ) -> Iterator[ContractViolation]:
     for item in contract.items:
+        if item.last_name == "_":
+            continue  # it has no name to be found by
         has = written.named(item.name)
-        yield from compare_members(path, item, has[0]) if has else (is_missing(path, item),)
+        if has and _is_other_kind(item, has[0]):
+            yield _differing(path, item, has[0])
+        else:
+            yield from compare_members(path, item, has[0]) if has else (is_missing(path, item),)
+
+
+def _differing(path: str, item: Declared, has: Declared) -> ContractViolation:
+    return ContractViolation(path, item.name, differs(item.name, item.head, has.head))
+
+
+def _is_other_kind(item: Declared, has: Declared) -> bool:
+    """Return whether one is a type, a struct, a variable, and the other is certainly none."""
+    if item.kind != has.kind:
+        return True
+    if item.kind == "value":
+        return item.key.split(" ")[0] != has.key.split(" ")[0]
+    declared, written = _kind_of_type(item), _kind_of_type(has)
+    is_certain = written in _LISTING or bool(_LITERAL_TYPE.match(written))
+    return item.kind == "type" and declared in _LISTING and declared != written and is_certain
 
 
 def _wrong_types(
     kept: Kept, interfaces: Sequence[Interface], sources: Mapping[str, str], runner: ToolRunner
 ) -> Iterator[ContractViolation]:
-    """Yield the functions and values whose types differ, by an assignment to the declared type."""
+    """Yield the functions and values whose types differ, by an assignment to the declared type.
+
+    Each contract has a file of its own for that, with the imports of the contract and of the code.
+    A file that is not built here is compared by its text.
+    """
     files = readable(sources, (".go", *_MANIFESTS))
     if not any(posixpath.basename(path) == "go.mod" for path in files):
         files["go.mod"] = "module planned\n\ngo 1.21\n"
-    probes: dict[str, tuple[str, list[tuple[str, Declared]]]] = {}
-    for path, (written, items) in kept.items():
-        package = probes.setdefault(folder_of(path), (written.package, []))
-        package[1].extend((path, each) for each in items)
+    contracts = _STUBS.merged(interfaces)
+    generic = _generic_by_folder(kept, sources)
     places: dict[tuple[str, int], tuple[str, Declared]] = {}
-    imports = {e.name: e for i in interfaces for e in read_go(without_fence(i.stub)).imports}
-    for folder, (name, probed) in probes.items():
-        generic = generic_types(_types_of(probed, folder, sources))
-        lines = [(place, line) for place in probed if (line := write_probe(place[1], generic))]
+    folders: dict[str, None] = {}
+    for number, (path, (written, items)) in enumerate(kept.items()):
+        contract, folder = contracts[path], folder_of(path)
+        if is_test_file(path) or is_constrained(path, written.text):
+            yield from _other_texts(path, contract, written)
+            continue
+        probed = [(item, write_probe(item, generic[folder])) for item in items]
+        lines = [(item, line) for item, line in probed if line]
         code = "\n".join(line for _, line in lines)
-        named = [e for e in imports.values() if re.search(rf"\b{re.escape(e.name)} ?\.", code)]
-        used = [f"import {each.text}" for each in named]
-        probe = posixpath.join(folder, _PROBE)
-        files[probe] = f"{'; '.join((f'package {name}', *used))}\n{code}\n"
-        places |= {(probe, number): place for number, (place, _) in enumerate(lines, 2)}
-    complained = [*_complaints(files, tuple(probes), runner)]
-    found = [places[each] for each in complained if each in places]
+        head = "; ".join((f"package {written.package}", *_imports(contract, written, code)))
+        probe = posixpath.join(folder, _PROBE.format(number))
+        files[probe] = f"{head}\n{code}\n"
+        places |= {(probe, at): (path, item) for at, (item, _) in enumerate(lines, 2)}
+        folders[folder] = None
+    complained = _complaints(files, tuple(folders), runner)
+    asked = [(*places[p, at], words) for p, at, words in complained if (p, at) in places]
+    found = [(path, item) for path, item, words in asked if _is_difference(item, words)]
     wrong = {item.name for _, item in found if item.kind == "type"}
     for path, item in found:
         if item.owner not in wrong:  # else each method of the type differs with it
-            head = kept[path][0].named(item.name)[0].head
-            yield ContractViolation(path, item.name, differs(item.name, item.head, head))
+            yield _differing(path, item, kept[path][0].named(item.name)[0])
+
+
+def _generic_by_folder(
+    kept: Kept, sources: Mapping[str, str]
+) -> dict[str, dict[str, TypeParameters]]:
+    """Return the generic types of each package with a contract."""
+    declared: dict[str, list[Declared]] = {}
+    for path, (_, items) in kept.items():
+        declared.setdefault(folder_of(path), []).extend(items)
+    return {
+        folder: generic_types(_types_of(items, folder, sources))
+        for folder, items in declared.items()
+    }
+
+
+def _imports(contract: Declarations, written: Declarations, code: str) -> tuple[str, ...]:
+    """Return the imports of both, as they are written; of the contract alone those that it uses.
+
+    Those of the contract come first: where both give a name, the first counts.
+    """
+    there = {each.source for each in written.imports}
+    own = (
+        each
+        for each in contract.imports
+        if each.source in there or re.search(rf"\b{re.escape(each.name)} ?\.", code)
+    )
+    every = (each for each in (*own, *written.imports) if each.source != "C")
+    return tuple(dict.fromkeys(f"import {each.text}" for each in every))
+
+
+# The code is for an older Go than the probe, or the type may only be a constraint.
+_NO_DIFFERENCE: Final = re.compile(r"requires go1\.|outside a type constraint|could not import")
+
+
+def _is_difference(item: Declared, message: str) -> bool:
+    """Return whether a complaint about a probe is about the code; a name may not be built here."""
+    if _NO_DIFFERENCE.search(message):
+        return False
+    if undefined := re.match(rf"undefined: ({_WORD})$", message):
+        is_type_of_function = item.kind == "function" or item.key.startswith("var ")
+        return is_type_of_function and undefined[1] not in (item.name, item.owner)
+    return f".{item.last_name} undefined (type " not in message
+
+
+def _other_texts(
+    path: str, contract: Declarations, written: Declarations
+) -> Iterator[ContractViolation]:
+    """Yield the functions, types and variables whose types are written otherwise."""
+    theirs = {each.name: each.source for each in written.imports}
+    own = theirs | {each.name: each.source for each in contract.imports}
+    for item in contract.items:
+        for has in written.named(item.name)[:1]:
+            kinds = [_kind_in_words(each) for each in (item, has)]
+            declared = _spelled(renamed(kinds[0], same_names(item, has)), own)
+            if all(kinds) and declared != _spelled(kinds[1], theirs):
+                yield _differing(path, item, has)
+
+
+def _kind_in_words(item: Declared) -> str:
+    """Return the type of a declaration; nothing where equal ones may be written differently."""
+    if item.kind == "value":
+        return item.result if item.key.startswith("var ") else ""
+    return item.key if item.kind == "function" or _kind_of_type(item) not in _LISTING else ""
+
+
+_SPELLINGS: Final = (("interface { }", "any"), ("byte", "uint8"), ("rune", "int32"))
+
+
+def _spelled(kind: str, imports: Mapping[str, str]) -> str:
+    """Return a type with one spelling, and packages by their paths."""
+    for one, other in _SPELLINGS:
+        kind = re.sub(rf"\b{one}(?!\w)", other, kind)
+    return re.sub(r"(\w+) (?=\. \w)", lambda found: imports.get(found[1], found[1]), kind)
 
 
 def _complaints(
     files: Mapping[str, str], folders: Sequence[str], runner: ToolRunner
-) -> Iterator[tuple[str, int]]:
-    """Yield the path and the line of each error in these folders, module by module."""
+) -> Iterator[tuple[str, int, str]]:
+    """Yield the path, the line and the words of each error in these folders, module by module."""
     modules = read_modules(files, files)
     inner = {folder: module_folder(f"{folder}/", modules) for folder in folders}
     for module in dict.fromkeys(inner.values()):
@@ -335,7 +491,7 @@ def _complaints(
         command = ("go", *where, "build", "-gcflags=-e", "-o", "/dev/null", *named)
         result = run_compiler(runner, files, command, "the Go compiler")
         for each in read_complaints(f"{result.stdout}\n{result.stderr}"):
-            yield posixpath.join(module, each.path), each.line
+            yield posixpath.join(module, each.path), each.line, each.message
 
 
 _CONFORMANCE: Final = DeclaredConformance(_STUBS, _differences, _wrong_types)
@@ -345,13 +501,13 @@ check_conformance = _CONFORMANCE.check_conformance
 
 
 def _types_of(
-    items: Sequence[tuple[str, Declared]], folder: str, sources: Mapping[str, str]
+    items: Sequence[Declared], folder: str, sources: Mapping[str, str]
 ) -> Iterator[Declared]:
     """Yield the types of a package as its code has them, and then as contracts have them."""
     for path in sources:
         if path.endswith(".go") and folder_of(path) == folder:
             yield from (each for each in read_go(sources[path]).items if each.kind == "type")
-    yield from (item for _, item in items if item.kind == "type")
+    yield from (item for item in items if item.kind == "type")
 
 
 BUILT_IN: Final = frozenset(

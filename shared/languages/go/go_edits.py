@@ -35,7 +35,7 @@ _RECEIVER: Final = re.compile(r"\(\s*(?:\w+\s+)?\*?\s*(\w+)[^)]*\)\s*\.?\s*(\w+)
 _DEFINITION: Final = re.compile(
     r"^(?:func[ \t]+(?:\([^)\n]*\)[ \t]*)?|type[ \t]+)(?P<name>\w+)", re.MULTILINE
 )
-_PACKAGE: Final = re.compile(r"^package[ \t]+\w+[^\n]*", re.MULTILINE)
+_REST_OF_LINE: Final = re.compile(r"[ \t]*(?://[^\n]*)?(?=\n|$)")
 
 
 class _GoWays:
@@ -66,8 +66,8 @@ class _GoWays:
 
     def importing(self, file: Declarations, block: Declarations) -> Iterator[Splice]:
         has = {(each.name, each.source) for each in file.imports}
-        package = _PACKAGE.search(file.text)
-        at = max((each.end for each in file.imports), default=package.end() if package else 0)
+        ends = [each.end for each in file.imports]
+        at = max(ends) if ends else _end_of_package_clause(file.text)
         for each in block.imports:
             if (each.name, each.source) not in has:
                 has.add((each.name, each.source))
@@ -80,14 +80,27 @@ class _GoWays:
         return lines_within(root, ("raw_string_literal",))
 
 
+def _end_of_package_clause(text: str) -> int:
+    """Return the character behind the clause, and behind a comment in its line; 0 without one."""
+    import tree_sitter_go
+
+    root = read_root(tree_sitter_go.language, text)
+    nodes = root.named_children if root is not None else ()
+    clause = next((each for each in nodes if each.type == "package_clause"), None)
+    if clause is None:
+        return 0
+    end = Offsets(text).character(clause.end_byte)
+    rest = _REST_OF_LINE.match(text, end)
+    return rest.end() if rest else end
+
+
 _PLACEHOLDER: Final = re.compile(
     r'panic\(\s*(?:errors\.New\(|fmt\.Sprintf\()?"[^"]*(?:not (?:yet )?implement|todo|implement me)'
     r'[^"]*"[^;]*',
     re.IGNORECASE,
 )
-_CONSTANT: Final = re.compile(
-    r'return (?:(?:nil|true|false|-?\d[\w.]*|"[^"]*"|`[^`]*`)(?:, )?)+', re.ASCII
-)
+_LITERAL: Final = r'(?:nil|true|false|-?\d[\w.]*|"[^"]*"|`[^`]*`)'
+_CONSTANT: Final = re.compile(rf"return {_LITERAL}(?:, {_LITERAL})*", re.ASCII)
 _MAX_NOTES: Final = 20
 _MAX_BODY: Final = 200
 _CALLED: Final = ("E212", "E213")

@@ -15,10 +15,8 @@ from shared.languages.declared.declared_contracts import folder_of
 from shared.languages.language_tools import ManifestFiles, Prepared, WarmBuild, Workshop
 
 MANIFEST: Final = "go.mod"
-_MODULE: Final = re.compile(r"^\s*module\s+\"?([^\s\"]+)", re.MULTILINE)
-_REQUIRED: Final = re.compile(
-    r"^\s*(?:require\s+)?\"?([\w.~/-]+\.[\w.~/-]+)\"?\s+v\S+", re.MULTILINE
-)
+_MODULE: Final = re.compile(r"^[ \t]*module\s+\"?([^\s\"]+)", re.MULTILINE)
+_REQUIRED: Final = re.compile(r"^[ \t]*(?:require\s+)?\"?([\w.~/-]+)\"?\s+v\S+", re.MULTILINE)
 _STANDARD: Final = frozenset(
     {"archive", "bufio", "builtin", "bytes", "cmp", "compress", "container", "context",
      "crypto", "database", "debug", "embed", "encoding", "errors", "expvar", "flag", "fmt",
@@ -59,7 +57,7 @@ def read_modules(sources: Mapping[str, str], paths: Iterable[str]) -> tuple[GoMo
             text = sources.get(path)
             named = _MODULE.search(text) if text is not None else None
             if text is not None and named:
-                required = tuple(_REQUIRED.findall(text))
+                required = tuple(each for each in _REQUIRED.findall(text) if "." in each[1:-1])
                 found.append(GoModule(named[1], folder_of(path), required))
     return tuple(sorted(found, key=lambda each: -len(each.folder)))
 
@@ -87,6 +85,24 @@ def guess_module(imports: Iterable[str], folders: Collection[str]) -> GoModule |
 def is_standard(imported: str) -> bool:
     """Return whether an import path is one of the standard library's."""
     return imported.split("/")[0] in _STANDARD
+
+
+_SYSTEMS: Final = (
+    "aix", "android", "darwin", "dragonfly", "freebsd", "hurd", "illumos", "ios", "js", "linux",
+    "nacl", "netbsd", "openbsd", "plan9", "solaris", "wasip1", "windows", "zos",
+)  # fmt: skip
+_PROCESSORS: Final = (
+    "386", "amd64", "arm", "arm64", "loong64", "mips", "mips64", "mips64le", "mipsle", "ppc64",
+    "ppc64le", "riscv64", "s390x", "sparc64", "wasm",
+)  # fmt: skip
+_OF_A_SYSTEM: Final = re.compile(rf".+_(?:{'|'.join((*_SYSTEMS, *_PROCESSORS))})(?:_test)?\.go")
+_CONSTRAINT: Final = re.compile(r"^//(?:go:build| ?\+build)[ \t]", re.MULTILINE)
+
+
+def is_constrained(path: str, text: str) -> bool:
+    """Return whether a file is built only on some systems, or only with some tags."""
+    head = f"\n{text}".partition("\npackage ")[0]
+    return bool(_OF_A_SYSTEM.fullmatch(posixpath.basename(path)) or _CONSTRAINT.search(head))
 
 
 _REMEDY: Final = "vendor the modules (`go mod vendor`), or pass --sandbox-net host"

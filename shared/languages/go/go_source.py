@@ -6,8 +6,10 @@ A contract is Go whose functions have no bodies. Both are read in the same way.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
+from itertools import cycle
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.declared.declarations import (
@@ -55,7 +57,8 @@ def read_go(text: str) -> Declarations:
     """Return the declarations of a Go file. Never raises."""
     import tree_sitter_go
 
-    root = read_root(tree_sitter_go.language, text)
+    # The grammar wants the end of a line behind a type or a group.
+    root = read_root(tree_sitter_go.language, text if text.endswith("\n") else f"{text}\n")
     if root is None:
         return Declarations(text, fault=UNREADABLE)
     reader = _GoReader(text)
@@ -100,12 +103,23 @@ class _GoReader(DeclarationReader):
             case "type_declaration":
                 specs = [n for n in node.named_children if n.type in ("type_spec", "type_alias")]
                 for each in specs:
-                    yield self._type(each, node)
+                    text = self._text(each, node) if len(specs) > 1 else self._text(node)
+                    yield self._type(each, node, text)
             case "const_declaration" | "var_declaration":
-                for each in _specifications(node):
-                    yield from self._values(each, node)
+                specs = [*_specifications(node)]
+                whole = self._text(node)
+                is_one = len(specs) == 1 or any(map(_needs_the_others, specs))
+                for each in specs:
+                    text = whole if is_one else self._text(each, node)
+                    yield from self._values(each, node, text)
             case _:
                 pass
+
+    def _text(self, node: Node, group: Node | None = None) -> str:
+        """Return the text of a node; one of a group gets the word that the group begins with."""
+        start, end = self.at(node)
+        word = f"{text_of(group.children[0])} " if group is not None else ""
+        return f"{word}{self.text[start:end]}"
 
     def _function(self, node: Node) -> Declared:
         name, body = name_of(node), node.child_by_field_name("body")
@@ -134,32 +148,29 @@ class _GoReader(DeclarationReader):
             result=_types_of(result),
         )
 
-    def _type(self, node: Node, whole: Node) -> Declared:
+    def _type(self, node: Node, whole: Node, text: str) -> Declared:
         name, kind = name_of(node), node.child_by_field_name("type")
         listing = kind is not None and kind.type in ("struct_type", "interface_type")
         opening = kind.type if kind is not None and listing else tokens_of(kind)
         generics = tokens_of(node.child_by_field_name("type_parameters"))
         key = f"{node.type}{generics} {opening}"
-        return self._plain(name, "type", node, whole, key, _members(kind) if kind else {})
+        plain = self._plain(name, "type", node, whole, key)
+        return replace(plain, text=text, members=_members(kind) if kind else {})
 
-    def _values(self, node: Node, whole: Node) -> Iterator[Declared]:
+    def _values(self, node: Node, whole: Node, text: str) -> Iterator[Declared]:
         names = [each for each in node.children_by_field_name("name") if each.type != ","]
         kind, value = node.child_by_field_name("type"), node.child_by_field_name("value")
         word = whole.type.removesuffix("_declaration")
-        # A variable's value is not part of its contract, and a constant's is.
-        key = f"{word} {tokens_of(kind)} {tokens_of(value) if word == 'const' else ''}"
-        for each in names:
-            yield self._plain(text_of(each), "value", node, whole, key, {})
+        listed = value.named_children if value is not None else []
+        listed = [each for each in listed if "comment" not in each.type]
+        values = [*map(tokens_of, listed)] if len(listed) == len(names) else [tokens_of(value)]
+        for each, written in zip(names, cycle(values), strict=False):
+            # A variable's value is not part of its contract, and a constant's is.
+            key = f"{word} {tokens_of(kind)} {written if word == 'const' else ''}"
+            plain = self._plain(text_of(each), "value", node, whole, key)
+            yield replace(plain, text=text, result=tokens_of(kind))
 
-    def _plain(
-        self,
-        name: str,
-        kind: Kind,
-        node: Node,
-        whole: Node,
-        key: str,
-        members: Mapping[str, Member],
-    ) -> Declared:
+    def _plain(self, name: str, kind: Kind, node: Node, whole: Node, key: str) -> Declared:
         start, end = self.at(whole)
         word = text_of(whole.children[0]) if whole.children else ""
         return Declared(
@@ -171,8 +182,6 @@ class _GoReader(DeclarationReader):
             start=start,
             end=end,
             is_public=name[:1].isupper(),
-            members=members,
-            text=self.text[start:end],
         )
 
 
@@ -227,8 +236,9 @@ def _members(kind: Node) -> dict[str, Member]:
             names = [text_of(n) for n in each.children_by_field_name("name") if n.is_named]
             for name in names:
                 found[name] = Member(f"{name} {text_of(each.child_by_field_name('type'))}", typed)
-            if not names:
-                found[tokens_of(each)] = Member(text_of(each), "embedded")
+            if not names:  # a tag of the field is not part of its contract
+                star = "* " if any(part.type == "*" for part in each.children) else ""
+                found[f"{star}{typed}"] = Member(text_of(each), "embedded")
         elif each.type == "method_elem":
             parts = [_types_of(each.child_by_field_name(f)) for f in ("parameters", "result")]
             name = name_of(each)
@@ -236,6 +246,13 @@ def _members(kind: Node) -> dict[str, Member]:
         elif "comment" not in each.type:
             found[tokens_of(each)] = Member(text_of(each), "embedded")
     return found
+
+
+def _needs_the_others(spec: Node) -> bool:
+    """Return whether a constant's value depends on its place in a group."""
+    value = spec.child_by_field_name("value")
+    is_repeated = spec.type == "const_spec" and value is None
+    return is_repeated or (value is not None and any(each.type == "iota" for each in walk(value)))
 
 
 def _specifications(node: Node) -> Iterator[Node]:

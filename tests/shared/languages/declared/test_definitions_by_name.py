@@ -86,6 +86,15 @@ def test_a_function_of_go_is_added_at_the_end_with_its_import() -> None:
     assert after.endswith("\n\nfunc Upper(s string) string {\n\treturn strings.ToUpper(s)\n}\n")
 
 
+@pytest.mark.parametrize(
+    "head", ["/*\npackage g is nice\n*/\npackage game", "package game // é: see the manual"]
+)
+def test_an_import_of_go_comes_behind_the_package_clause(head: str) -> None:
+    text = f"{head}\n\nfunc A() int {{\n\treturn 1\n}}\n"
+    code = 'import "fmt"\n\nfunc A() int {\n\tfmt.Println()\n\treturn 2\n}\n'
+    assert edited(IN_GO, "A", code, text=text).startswith(f'{head}\nimport "fmt"\n')
+
+
 def test_a_method_of_rust_is_added_to_the_block_of_its_type() -> None:
     after = edited(IN_RUST, "Game::won", "pub fn won(&self) -> bool {\n    false\n}")
     assert "\n    }\n\n    pub fn won(&self) -> bool {\n        false\n    }\n}\n" in after

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
+from shared.languages.go.go_modules import read_modules
 from tests.shared.languages.declared.samples import IN_GO, IN_RUST, SAMPLES, Sample
 
 every = pytest.mark.parametrize("sample", SAMPLES, ids=lambda each: each.language.name)
@@ -96,3 +99,22 @@ def test_rust_says_what_there_is_in_the_place_of_a_name() -> None:
     assert "src/game.rs has no `scores`. It has `score`." in notes
     assert "`score` is in src/game.rs: `pub fn score(guess: &str) -> usize`." in notes
     assert any("has no `plays`. It has `play`" in each for each in notes)
+
+
+@pytest.mark.parametrize(
+    "body", [f"return 0b{'10' * 40} | m", f'return "{"/* " * 20_000}"', f"return {'0, ' * 9_000}m"]
+)
+def test_long_values_of_go_take_bounded_time(body: str) -> None:
+    assert IN_GO.language.notes is not None
+    code = f"package a\n\nfunc F(m int) int {{ {body} }}\n"
+    started = time.process_time()
+    IN_GO.language.notes.find_unwritten("a.go", "", code)
+    assert time.process_time() - started < 2.0
+
+
+@pytest.mark.parametrize("text", ["\n" * 60_000, "a." * 30_000, "require\n" * 8_000])
+def test_any_go_mod_takes_bounded_time(text: str) -> None:
+    started = time.process_time()
+    assert read_modules({"go.mod": text}, ["go.mod"]) == ()
+    assert read_modules({"go.mod": f"{text}\nmodule a\n"}, ["go.mod"])[0].required == ()
+    assert time.process_time() - started < 2.0
