@@ -151,6 +151,8 @@ def rehearsal(command: Command, planned: PlannedFiles) -> Rehearsal | None:
 _TEST: Final = re.compile(r"(?:Test|Fuzz|Example)(?![a-z])\w*")
 _FAILS: Final = frozenset({"Error", "Errorf", "Fatal", "Fatalf", "Fail", "FailNow"})
 _SKIPS: Final = frozenset({"Skip", "Skipf", "SkipNow"})
+_OF_TESTING: Final = frozenset({"*testing.T", "*testing.B", "*testing.F", "testing.TB"})
+_SUBTESTS: Final = {"Run": 1, "Fuzz": 0}  # by the place of the function among the arguments
 _REPEATS: Final = re.compile(r"[*+{]")
 _OUTPUT: Final = re.compile(r"//\s*(?:unordered )?output:", re.IGNORECASE)
 
@@ -202,12 +204,22 @@ def _functions(root: Node) -> Iterator[TestFunction]:
         called = ""
         if first is not None and first.type == "expression_statement":
             called = text_of(first.named_children[0].child_by_field_name("function"))
-        parameter = _parameter_of(node)
-        can_fail = any(_may_fail(each, parameter) for each in walk(body))
+        tests = _names_of_tests(node)
+        can_fail = any(_may_fail(each, tests) for each in walk(body))
         if name.startswith("Example"):
             can_fail = bool(_OUTPUT.search(text_of(body)))
         skipped, at = called.rpartition(".")[2] in _SKIPS, (node.start_byte, node.end_byte)
         yield TestFunction(name, skipped, can_fail, at)
+
+
+def _names_of_tests(function: Node) -> frozenset[str]:
+    """Return what a test and the functions within it call the test: `t`, and `st` of a subtest."""
+    found = [_parameter_of(function)]
+    given = (each for each in walk(function) if each.type == "parameter_declaration")
+    for each in given:
+        if text_of(each.child_by_field_name("type")) in _OF_TESTING:
+            found += [text_of(name) for name in each.children_by_field_name("name")]
+    return frozenset(filter(None, found))
 
 
 def _parameter_of(node: Node) -> str:
@@ -215,19 +227,23 @@ def _parameter_of(node: Node) -> str:
     return next(map(name_of, parameters.named_children if parameters else ()), "")
 
 
-def _may_fail(node: Node, parameter: str) -> bool:
-    """Return whether a call fails a test, or passes the test on to what may fail it."""
+def _may_fail(node: Node, tests: Collection[str]) -> bool:
+    """Return whether a call fails a test, or passes the test on to what may fail it.
+
+    `tests` are the names that tests have there. A subtest that is written elsewhere may fail.
+    """
     if node.type != "call_expression":
         return False
     function = text_of(node.child_by_field_name("function"))
     arguments = node.child_by_field_name("arguments")
-    passed = [text_of(each) for each in arguments.named_children] if arguments else []
-    is_own = function in (f"{parameter}.Run", f"{parameter}.Log", f"{parameter}.Logf")
-    return (
-        function == "panic"
-        or function.rpartition(".")[2] in _FAILS
-        or (parameter in passed and not is_own)
-    )
+    passed = [e for e in (arguments.named_children if arguments else ()) if e.type != "comment"]
+    owner, _, last = function.rpartition(".")
+    if last in _FAILS or function == "panic":
+        return True
+    if owner in tests and last in _SUBTESTS and passed[_SUBTESTS[last] :]:
+        return passed[-1].type != "func_literal"
+    is_log = owner in tests and last in ("Log", "Logf")
+    return not is_log and any(text_of(each) in tests for each in passed)
 
 
 _PRINTS = frozenset({"version", "env", "help", "list", "doc", "fmt", "tool", "mod", ""})

@@ -1,4 +1,4 @@
-"""How it is tried whether `go test` runs here with a command's flags."""
+"""How it is tried whether `go test` runs here with a command's flags, and which tests may fail."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 
 from shared.languages.acceptance_commands import analyse_command
 from shared.languages.go.go_commands import rehearsal
+from shared.languages.go.go_commands import test_functions as functions_of
 from shared.languages.language_tools import ToolResult
 from shared.languages.planned_code import PlannedFiles
 
@@ -32,3 +33,29 @@ def test_the_repository_s_own_module_counts() -> None:
     found = rehearsal(analyse_command("go test ./..."), planned)
     assert found is not None
     assert "go.mod" not in found.files
+
+
+@pytest.mark.parametrize(
+    ("body", "can_fail"),
+    [
+        ('t.Run("a", func(st *testing.T) { require.Equal(st, 1, f()) })', True),
+        ('t.Run("a", func(st *testing.T) { st.Run("b", func(u *testing.T) { check(u) }) })', True),
+        ("for _, c := range cases {\n\tt.Run(c.name, c.check)\n}", True),
+        ('t.Run("a", /* later */ check)', True),
+        ('t.Run("a", func(st *testing.T) { st.Log(f()); f() })', False),
+        ('t.Run("a", func(st *testing.T) {})', False),
+        ('f("a", func(n *int) { g(n) })', False),
+        ("t.Log(t)", False),
+        ("require.Equal(t, 1, f())", True),
+    ],
+)
+def test_a_subtest_may_fail_under_any_name(body: str, can_fail: bool) -> None:
+    (found,) = functions_of(f"package a\n\nfunc TestIt(t *testing.T) {{\n\t{body}\n}}\n") or ()
+    assert found.can_fail is can_fail
+
+
+def test_a_fuzz_test_may_have_its_function_elsewhere() -> None:
+    for given, can_fail in (("check", True), ("func(t *testing.T, s string) {}", False)):
+        text = f"package a\n\nfunc FuzzIt(f *testing.F) {{\n\tf.Fuzz({given})\n}}\n"
+        (found,) = functions_of(text) or ()
+        assert found.can_fail is can_fail
