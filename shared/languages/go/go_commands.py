@@ -153,7 +153,7 @@ _FAILS: Final = frozenset({"Error", "Errorf", "Fatal", "Fatalf", "Fail", "FailNo
 _SKIPS: Final = frozenset({"Skip", "Skipf", "SkipNow"})
 _OF_TESTING: Final = frozenset({"*testing.T", "*testing.B", "*testing.F", "testing.TB"})
 _SUBTESTS: Final = {"Run": 1, "Fuzz": 0}  # by the place of the function among the arguments
-_REPEATS: Final = re.compile(r"[*+{]")
+_REPEATS: Final = re.compile(r"[*+?{]")
 _OUTPUT: Final = re.compile(r"//\s*(?:unordered )?output:", re.IGNORECASE)
 
 

@@ -33,18 +33,20 @@ from shared.languages.rust.rust_skeletons import build_skeleton as build_skeleto
 if TYPE_CHECKING:
     from shared.work_order.work_order import Interface
 
-_SIGNATURE: Final = re.compile(r"fn (?:<.*? >)?\((?P<kinds>.*)\) -> (?P<result>.*)", re.DOTALL)
+_SIGNATURE: Final = re.compile(
+    r"fn (?:const)?(?:<.*? >)?\((?P<kinds>.*)\) -> (?P<result>.*)", re.DOTALL
+)
 _WHERE: Final = re.compile(r"\bwhere\b(?P<bounds>.*?)[,;{]?\s*$", re.DOTALL)
 _IMPL: Final = re.compile(r"(?:unsafe )?impl ?")
 _RECEIVER: Final = re.compile(r"(?P<before>(?:& )?(?:'\w+ )?(?:mut )?)self\b(?! :)")
 _UNNAMED: Final = re.compile(r"'_(?!\w)")
-_ELIDED: Final = re.compile(r"(& ?)(?!')|'_ ?")
+_ELIDED: Final = re.compile(r"(&(?! ?') ?)|'_ ?")
 _LIFETIME: Final = "'llmch"
 
 
 def write_probe(item: Declared) -> str:
     """Return the code on one line; nothing for what is not compared by its type."""
-    if item.kind == "value" and "static" not in item.head and not item.around and item.result:
+    if item.key.startswith("const_item") and not item.around and item.result:
         return f"const _: {item.result} = {item.name};"
     signature = _SIGNATURE.fullmatch(item.key)
     if (

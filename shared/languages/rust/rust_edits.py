@@ -150,7 +150,8 @@ _CONDITION: Final = re.compile(r"#!\s*\[\s*cfg[^\]]*\]")
 # A macro of the file hides the one of the standard library that its tests assert with.
 _ASSERTS: Final = r"(?:(?:debug_)?assert(?:_eq|_ne)?|matches|panic|test)"
 _HIDING: Final = re.compile(
-    rf"\bmacro_rules\s*!\s*{_ASSERTS}\b|\buse\b[^;]*\b{_ASSERTS}\b[^;]*;|#\s*\[\s*macro_use\b"
+    rf"\bmacro_rules\s*!\s*{_ASSERTS}\b"
+    rf"|\buse\b[^;\n]{{0,400}}?\b{_ASSERTS}\b[^;]{{0,400}};|#\s*\[\s*macro_use\b"
 )
 
 

@@ -196,7 +196,7 @@ def _signature_key(node: Node) -> str:
                 kinds.append(tokens_of(each).removeprefix("mut "))
             case _:
                 pass
-    words = [each.type for each in node.children if each.type == "function_modifiers"]
+    words = [tokens_of(each) for each in node.children if each.type == "function_modifiers"]
     generics = tokens_of(node.child_by_field_name("type_parameters"))
     result = tokens_of(node.child_by_field_name("return_type")) or "( )"
     return f"fn {' '.join(words)}{generics}({', '.join(kinds)}) -> {result}"

@@ -432,3 +432,36 @@ def test_a_program_of_the_package_or_of_the_manifest_is_there() -> None:
     assert needs_of_program("cargo run --bin score", writes) == [], "it may name the program"
     for other in ("cargo run", "cargo run --bin 's*'", "cargo run -p tools --bin score"):
         assert needs_of_program(other) == []
+
+
+@pytest.mark.parametrize(
+    ("stub", "code", "name"),
+    [
+        (
+            "pub const fn area(w: u32) -> u32;",
+            "pub const fn area(w: bool) -> bool {\n    w\n}\n",
+            "area",
+        ),
+        (
+            "pub const fn area(w: u32) -> u32;",
+            "pub const fn area(w: u32) -> u32 {\n    w\n}\n",
+            None,
+        ),
+        ("pub const NAME: &'static str;", "pub const NAME: u32 = 3;\n", "NAME"),
+        ("pub const NAME: &'static str;", 'pub const NAME: &\'static str = "a";\n', None),
+        (
+            "pub struct A;\nimpl A {\n    pub fn name(&self) -> &'static str;\n}",
+            "pub struct A;\nimpl A {\n    pub fn name(&self) -> &'static str {\n"
+            '        "a"\n    }\n}\n',
+            None,
+        ),
+    ],
+)
+def test_constants_and_what_lives_for_ever_are_compared(
+    runner: SandboxRunner, stub: str, code: str, name: str | None
+) -> None:
+    stubs = [Interface(path="src/game.rs", stub=stub)]
+    assert RUST.conformance is not None
+    with Tools(runner) as tools:
+        found = RUST.conformance.check_conformance(stubs, {**CRATE, "src/game.rs": code}, tools)
+    assert [each.name for each in found] == ([name] if name else [])
