@@ -421,17 +421,22 @@ def check_rewrite(
         return ()
     if before.fault is not None or after.fault is not None:
         return tuple(check_shrinking(path, before.text, after.text))
-    imported = {each.name for each in after.imports}
+    imported = _passed_on(after)
     gone = {each.name for each in before.items if meant(each.name, path, changed)}
     lost = () if is_test else tuple(_lost(path, before, after, gone))
     rest = _without_text(before, imported | gone)
     return (*lost, *check_shrinking(path, rest, after.text))
 
 
+def _passed_on(read: Declarations) -> set[str]:
+    """Return the names that others may still have from a file by its imports; not by a `use`."""
+    return {each.name for each in read.imports if not each.text.startswith("use ")}
+
+
 def _lost(
     path: str, before: Declarations, after: Declarations, gone: Collection[str]
 ) -> Iterator[ContractViolation]:
-    imported = {each.name for each in after.imports}
+    imported = _passed_on(after)
     own = {each.name for each in after.items} - imported
     has = own | imported
     if "*" in has:

@@ -132,7 +132,7 @@ def makes_files(argv: Sequence[str]) -> bool:
     return read_cargo_command(argv[argv.index("cargo") + 1 :]).verb not in _LEAVES_NOTHING
 
 
-_TEST: Final = re.compile(r"#\[\s*(?:\w+\s*::\s*)*test\b[^=]*\]")
+_TEST: Final = re.compile(r"#\[\s*(?:\w+\s*::\s*)*(?:test|rstest|test_case|quickcheck)\b(?!\s*=)")
 _IGNORE: Final = re.compile(r"#\[\s*ignore\b")
 _PANICS: Final = re.compile(r"#\[\s*should_panic\b")
 _UNWRAPS: Final = frozenset({"unwrap", "expect", "unwrap_err", "expect_err", "exit"})

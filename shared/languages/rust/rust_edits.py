@@ -54,9 +54,14 @@ class _RustWays:
     def adding(self, file: Declarations, item: Declared, code: str) -> Splice:
         """Return the splice that adds a method to its block, and anything else at the end."""
         if item.owner:
-            beside = [e for e in file.items if e.owner == item.owner and " for " not in e.around]
-            if item.around:
-                beside = [e for e in beside if e.around == item.around] or beside
+            beside = [e for e in file.items if e.owner == item.owner]
+            beside = [e for e in beside if item.around or " for " not in e.around]
+            inside = [e.head for e in file.named(item.owner) if _holds_its_own(e)]
+            if inside and not item.around:
+                reason = f"`{item.name}` would be inside `{inside[0]}`: use a search text"
+                raise Refused(reason, file.named(item.owner)[0].line)
+            if item.around:  # that of a trait, or of other type parameters, is another block
+                beside = [e for e in beside if e.around == item.around]
             code = code.strip("\n")
             method = indented(code, _INDENT, self.lines_in_strings(code))
             if beside:
@@ -97,6 +102,11 @@ class _RustWays:
             named = {(each.name, each.source) for each in block.imports if each.text == text}
             if not named <= has:
                 yield Splice(at, at, f"{text}\n", depth=1)
+
+
+def _holds_its_own(item: Declared) -> bool:
+    """Return whether a module or a trait holds what has its name before its own."""
+    return item.kind == "module" or item.key.startswith("trait_item")
 
 
 _PLACEHOLDER: Final = re.compile(

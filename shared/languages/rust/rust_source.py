@@ -117,7 +117,8 @@ class _RustReader(DeclarationReader):
     def imports(self, node: Node) -> Iterator[Imported]:
         if node.type != "use_declaration":
             return
-        line, text, place = node.start_point[0] + 1, shown(node), self.at(node)
+        line, place = node.start_point[0] + 1, self.at(node)
+        text = self.text[slice(*place)]  # whole, since edits and contracts write it
         for name, source in imported_paths(node.child_by_field_name("argument")):
             yield Imported(name, source, line, text, *place)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from factory.proposal.match_text import Placed, apply_splices
 from shared.languages.capabilities import DefinitionEdit, EditRefused, NamedCode
 from shared.languages.registry import language_of
 from tests.shared.languages.declared.samples import IN_GO, IN_RUST, SAMPLES, Sample
@@ -237,3 +238,62 @@ def test_a_file_of_go_without_a_last_line_end_is_read() -> None:
     assert language is not None and language.edits is not None
     text = "package a\n\ntype T struct {\n\tA int\n}"
     assert [each.name for each in language.edits.outline(text)] == ["T"]
+
+
+BLOCK = "pub struct A;\n\nimpl A {\n    pub fn x(&self) {}\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "code", "expected"),
+    [
+        # An implementation of a trait is a block of its own.
+        (
+            BLOCK,
+            "A.fmt",
+            "impl Display for A {\n    fn fmt(&self) {}\n}",
+            f"{BLOCK}\nimpl Display for A {{\n    fn fmt(&self) {{}}\n}}\n",
+        ),
+        (
+            "#[inline]\npub fn f() {}\n",
+            "f",
+            "pub fn f() -> u8 {\n    1\n}",
+            "#[inline]\npub fn f() -> u8 {\n    1\n}\n",
+        ),
+        (
+            "fn f() {}\n",
+            "f",
+            "use std::{\n    io, // to read\n    env,\n};\nfn f() -> u8 {\n    1\n}",
+            "use std::{\n    io, // to read\n    env,\n};\nfn f() -> u8 {\n    1\n}\n",
+        ),
+    ],
+)
+def test_code_of_rust_comes_to_its_own_place(
+    text: str, name: str, code: str, expected: str
+) -> None:
+    language = language_of("a.rs")
+    assert language is not None and language.edits is not None
+    (found,) = language.edits.edit_definitions("a.rs", text, [NamedCode(name, code)], ())
+    assert isinstance(found, DefinitionEdit), found
+    assert apply_splices(text, [Placed(0, each) for each in found.splices]) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["pub mod inner {\n    pub fn g() {}\n}\n", "pub trait inner {\n    fn g(&self) {}\n}\n"],
+)
+def test_what_would_be_inside_a_module_or_trait_is_refused(text: str) -> None:
+    language = language_of("a.rs")
+    assert language is not None and language.edits is not None
+    given = [NamedCode("inner::f", "pub fn f() {}")]
+    (found,) = language.edits.edit_definitions("a.rs", text, given, ())
+    assert isinstance(found, EditRefused) and "would be inside" in found.reason
+
+
+def test_what_a_private_use_brings_is_lost_all_the_same() -> None:
+    language = language_of("a.rs")
+    assert language is not None and language.edits is not None
+    before = "pub fn g() {}\npub fn h() {}\n"
+    after = "use std::io::prelude::*;\nuse crate::b::g;\npub fn h() {}\n"
+    check = language.edits.check_rewrite
+    assert [each.name for each in check("a.rs", before, after, ())] == ["g"]
+    assert not check("a.rs", before, after.replace("use crate", "pub use crate"), ())
