@@ -29,6 +29,7 @@ _IMPORTS: Final = re.compile(
 )
 _PACKAGE: Final = re.compile(r"\s*(package[ \t]+[\w.]+)[ \t]*;?[ \t]*(?:\n|\Z)")
 _LONG_TEXT: Final = re.compile(r"\"\"\"|'''|`")
+_QUOTE: Final = re.compile(r'(?<!\\)"')
 _NEW_FILE: Final = "give the test a new file of its own"
 
 
@@ -256,7 +257,9 @@ def _added(text: str, code: str, place: PlaceForTests) -> Splice:
         there = len(before) - len(before.rstrip("\n")) - 1
         gap += "\n" * max(place.blanks - max(there, 0), 0)
     lines = code.strip("\n").split("\n")
-    added = "".join(f"{place.indent if each.strip() else ''}{each}\n" for each in lines)
+    # A line that is a part of a string would be another value with other blanks.
+    indent = "" if any(len(_QUOTE.findall(each)) % 2 for each in lines) else place.indent
+    added = "".join(f"{indent if each.strip() else ''}{each}\n" for each in lines)
     return Splice(place.at, place.at, gap + added)
 
 

@@ -47,6 +47,13 @@ IN_SCRIPT = "test('b', () => {\n  // exactly so\n});\n"
             IN_RUST,
             RUST[:-2] + "\n    #[test]\n    fn two() {\n        assert_eq!(1, 1);\n    }\n}\n",
         ),
+        # The lines of a string are a value, and stay as they are.
+        (
+            "src/a.rs",
+            RUST,
+            '#[test]\nfn two() {\n    assert_eq!(g(), "a\nb");\n}\n',
+            RUST[:-2] + '\n#[test]\nfn two() {\n    assert_eq!(g(), "a\nb");\n}\n}\n',
+        ),
         ("tests/a.rs", "#[test]\nfn one() {}\n", IN_RUST, f"#[test]\nfn one() {{}}\n\n{IN_RUST}"),
         ("a.test.js", SCRIPT, SCRIPT[:34] + IN_SCRIPT, f"{SCRIPT}\n{IN_SCRIPT}"),
         ("t.bats", "@test a {\n}\n", "@test b {\n}\n", "@test a {\n}\n\n@test b {\n}\n"),
