@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from shared.languages.acceptance_commands import analyse_command
-from shared.languages.go.go_commands import rehearsal
+from shared.languages.declared.declarations import TestFunction as Found
+from shared.languages.go.go_commands import rehearsal, taken
 from shared.languages.go.go_commands import test_functions as functions_of
 from shared.languages.language_tools import ToolResult
 from shared.languages.planned_code import PlannedFiles
@@ -59,3 +60,34 @@ def test_a_fuzz_test_may_have_its_function_elsewhere() -> None:
         text = f"package a\n\nfunc FuzzIt(f *testing.F) {{\n\tf.Fuzz({given})\n}}\n"
         (found,) = functions_of(text) or ()
         assert found.can_fail is can_fail
+
+
+@pytest.mark.parametrize(
+    ("statement", "can_fail"),
+    [
+        ("t.Log(f().Error())", False),
+        ("t.Error()", True),
+        ("t.Error(f())", True),
+        ("check.Error(t, f())", True),
+    ],
+)
+def test_what_an_error_says_fails_no_test(statement: str, can_fail: bool) -> None:
+    (found,) = functions_of(f"package a\n\nfunc TestA(t *testing.T) {{\n\t{statement}\n}}\n") or ()
+    assert found.can_fail is can_fail
+
+
+@pytest.mark.parametrize(
+    ("run", "skip", "names"),
+    [
+        ("TestA/sub|TestB", None, ["TestA", "TestB"]),
+        (None, "TestA/sub", ["TestA", "TestB"]),
+        (None, "TestA", ["TestB"]),
+        ("Test[A|B]$", None, ["TestA", "TestB"]),
+        ("A?" * 30 + "A" * 30 + "B", None, ["TestA", "TestB"]),
+    ],
+)
+def test_patterns_take_tests_as_go_does(
+    run: str | None, skip: str | None, names: list[str]
+) -> None:
+    tests = [Found(each, skipped=False, can_fail=True) for each in ("TestA", "TestB")]
+    assert [each.name for each in taken(tests, run, skip)] == names
