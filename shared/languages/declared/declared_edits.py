@@ -102,6 +102,7 @@ IMPORTS: Final = "imports"
 """The name that a header has for imports, and for what else has no name."""
 _EDITABLE: Final = ("function", "type", "value")
 _RIVALS: Final = ("function", "value")
+_CLASS: Final = re.compile(r"(?:export\s+(?:default\s+)?)?(?:abstract\s+)?class\b")
 _LEFT_OUT: Final = re.compile(r"//[^\n]*(?:\.\.\.|existing|unchanged)", re.IGNORECASE)
 
 
@@ -269,8 +270,8 @@ class _Editing:
     def _there(self, item: Declared) -> list[Declared]:
         named = self.file.named(item.name)
         old = [each for each in named if each.kind == item.kind]
-        if not old and item.kind in _RIVALS:  # `const add = ...` and a function `add` are no pair
-            old = [each for each in named if each.kind in _RIVALS]
+        if not old and _is_rival(item):  # `const add = ...` and a function `add` are no pair
+            old = [each for each in named if _is_rival(each)]
         is_of_trait = " for " in item.around
         return [each for each in old if not is_of_trait or each.around == item.around]
 
@@ -334,6 +335,12 @@ class _Editing:
         marks, own = old.text[: old.marked], _margin(self.file.text, old.start)
         gap = f"\n{margin}" if "\n" in marks.strip(" \t") else " "
         return code[:at] + indented(own + marks.strip(), margin).lstrip() + gap + code[at:]
+
+
+def _is_rival(item: Declared) -> bool:
+    """Return whether no other value may have the name: a class is one, an interface is none."""
+    is_class = item.kind == "type" and _CLASS.match(item.text[item.marked :])
+    return item.kind in _RIVALS or bool(is_class)
 
 
 def _is_editable(item: Declared) -> bool:

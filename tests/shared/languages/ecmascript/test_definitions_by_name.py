@@ -306,6 +306,20 @@ def test_the_text_of_a_class_that_goes_or_moves_does_not_count() -> None:
             "export function add(a, b) {\n  return a + b;\n}\n",
         ),
         (
+            "a.ts",
+            "export class Add {}\n",
+            "Add",
+            "export function Add(a: number) {\n  return a;\n}",
+            "export function Add(a: number) {\n  return a;\n}\n",
+        ),
+        (
+            "a.ts",
+            "export interface Add {}\n",
+            "Add",
+            "export function Add(a: number) {\n  return a;\n}",
+            "export interface Add {}\n\nexport function Add(a: number) {\n  return a;\n}\n",
+        ),
+        (
             "a.mjs",
             "export function a() { return 1; }\n",
             "a",
