@@ -22,7 +22,13 @@ from shared.languages.python.conformance_probe import (
 from shared.languages.python.merge_stubs import merge_stubs
 from shared.languages.python.module_views import ModuleHistory, ModuleView, reachable
 from shared.languages.python.mypy_messages import Mistake, read_complaint
-from shared.languages.python.python_code import ROOTS, absolute_module, base_names, package_of
+from shared.languages.python.python_code import (
+    ROOTS,
+    absolute_module,
+    base_names,
+    name_behind,
+    package_of,
+)
 from shared.languages.python.signatures import normal, shown, surely_incompatible
 from shared.languages.python.stubs import BoundName, FunctionNode, declarations, plain_declarations
 from shared.languages.python.type_text import TypeText, surely_differ
@@ -65,9 +71,32 @@ def subject_of(path: str, body: Sequence[ast.stmt], tree: ast.Module, *, is_open
         plain_declarations(body),
         tuple(_absolute_imports(body, package_of(path, module))),
         tree,
-        declarations(tree.body),
+        _bound_at_last(tree.body),
         is_open,
     )
+
+
+def _bound_at_last(body: Sequence[ast.stmt]) -> Mapping[str, BoundName]:
+    """Return the names that a module has once it was imported: none of what never runs."""
+    found = dict(declarations([each for each in body if not _never_runs(each)]))
+    gone = [(each.lineno, target) for each in body if isinstance(each, ast.Delete)
+            for target in each.targets]  # fmt: skip
+    for line, target in gone:
+        bound = found.get(target.id) if isinstance(target, ast.Name) else None
+        if bound is not None and all(node.lineno < line for node in bound.nodes):
+            del found[bound.name]
+    return found
+
+
+def _never_runs(statement: ast.stmt) -> bool:
+    """Return whether a block that defines something is for type checkers alone, or for nobody."""
+    match statement:
+        case ast.If(test=ast.Constant(value=value), body=body, orelse=[]) if not value:
+            return bool(body)
+        case ast.If(test=test, body=body, orelse=[]) if name_behind(test) == "TYPE_CHECKING":
+            return not any(isinstance(each, ast.Import | ast.ImportFrom) for each in body)
+        case _:
+            return False
 
 
 def _absolute_imports(body: Sequence[ast.stmt], package: Sequence[str]) -> Iterator[str]:

@@ -36,6 +36,10 @@ RIGHT = [
         "class C:\n    class D:\n        def m(self) -> int: ...",
         "class C:\n    class D:\n        def m(self):\n            return 1",
     ),
+    (
+        "def f() -> int: ...",
+        "def f():\n    return 0\n\n\ndel f\n\n\ndef f():\n    return 1",
+    ),
     ("class C: ...", "from collections import namedtuple\nC = namedtuple('C', 'a b')"),
     ("def f(a: int) -> str: ...", "def f(a, extra=None, *more, **others):\n    return str(a)"),
     ("def f(a: int) -> float: ...", "def f(a: float) -> int:\n    return int(a)"),
@@ -146,6 +150,13 @@ WRONG = [
     ("async def f() -> str: ...", "def f():\n    print(1)", "f"),
     ("def f() -> str: ...", "async def f():\n    return ''", "f"),
     ("class C: ...", "def C():\n    return 1", "C"),
+    ("def f() -> int: ...", "if False:\n    def f():\n        return 1", "f"),
+    ("def f() -> int: ...", "def f():\n    return 1\n\n\ndel f", "f"),
+    (
+        "def f() -> int: ...",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    def f(): ...",
+        "f",
+    ),
     ("class C:\n    def m(self) -> int: ...", "C = 3", "C"),
     ("class C:\n    class D:\n        def m(self) -> int: ...", "class C:\n    pass", "C.D"),
     (
