@@ -44,10 +44,27 @@ _ELIDED: Final = re.compile(r"(&(?! ?') ?)|'_ ?")
 _LIFETIME: Final = "'llmch"
 
 
+def _of_value(item: Declared) -> str:
+    """Return the assignment of a constant, or of a function that borrows a static."""
+    if not item.result or "Self" in item.result:
+        return ""
+    if item.key.startswith("static_item"):
+        if re.search(r"\bstatic\s+mut\b", item.head):
+            return ""
+        kind = _ELIDED.sub(r"\g<1>'static ", item.result)
+        return f"const _: fn() -> &'static {kind} = || &{item.name};"
+    if not item.around:
+        return f"const _: {item.result} = {item.name};"
+    if " for " in item.around or block_parameters(item.around).names:
+        return ""
+    own = _IMPL.sub("", item.around, count=1).strip()
+    return f"const _: {item.result} = <{own}>::{item.last_name};"
+
+
 def write_probe(item: Declared) -> str:
     """Return the code on one line; nothing for what is not compared by its type."""
-    if item.key.startswith("const_item") and not item.around and item.result:
-        return f"const _: {item.result} = {item.name};"
+    if item.kind == "value":
+        return _of_value(item)
     signature = _SIGNATURE.fullmatch(item.key)
     if (
         item.kind != "function"

@@ -448,6 +448,20 @@ def test_a_program_of_the_package_or_of_the_manifest_is_there() -> None:
             None,
         ),
         ("pub const NAME: &'static str;", "pub const NAME: u32 = 3;\n", "NAME"),
+        ("pub static SEED: u32;", "pub static SEED: u8 = 3;\n", "SEED"),
+        ("pub static SEED: u32;", "pub static SEED: u32 = 3;\n", None),
+        ("pub static WORD: &str;", 'pub static WORD: &str = "a";\n', None),
+        ("pub static mut SEED: u32;", "pub static mut SEED: u32 = 3;\n", None),
+        (
+            "pub struct A;\nimpl A {\n    pub const N: u32;\n}",
+            "pub struct A;\nimpl A {\n    pub const N: u8 = 1;\n}\n",
+            "A.N",
+        ),
+        (
+            "pub struct A;\nimpl A {\n    pub const N: u32;\n}",
+            "pub struct A;\nimpl A {\n    pub const N: u32 = 1;\n}\n",
+            None,
+        ),
         ("pub const NAME: &'static str;", 'pub const NAME: &\'static str = "a";\n', None),
         (
             "pub struct A;\nimpl A {\n    pub fn name(&self) -> &'static str;\n}",
