@@ -353,6 +353,8 @@ def test_of_examples(source: str, asked: str, module: str) -> str:
     if not tests or tests.keys() != wanted or not all(map(_asserts, tests.values())):
         return ""
     said = frozenset(_WORD.findall("\n".join(line for each in tests.values() for line in each)))
+    if not said & there:  # examples of something else
+        return ""
     code = [f"from {module} import {', '.join(sorted(said & there))}"]
     for name, lines in tests.items():
         code += ["", "", f"def test_{name}():", *(f"    {each}" for each in lines)]

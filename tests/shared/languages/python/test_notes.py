@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shared.languages.python import code_notes
@@ -265,6 +265,7 @@ def test_where_examples_do_not_show_all_that_is_asked_for_there_is_no_test(
 @given(
     st.lists(st.sampled_from([">>> ", "f(", ")", "==", "=>", "... ", "1", "[", "\n    ", " ", "x"]))
 )
+@example([">>> ", "1", "==", "... "])
 def test_no_docstring_makes_a_test_that_does_not_parse(parts: list[str]) -> None:
     docstring = "    " + "".join(parts)
     compile(
