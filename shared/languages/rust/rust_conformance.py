@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.capabilities import ContractViolation
@@ -12,6 +13,7 @@ from shared.languages.declared.declarations import (
     Declarations,
     Declared,
     block_parameters,
+    split_list,
     type_parameters,
 )
 from shared.languages.declared.declared_contracts import (
@@ -29,13 +31,16 @@ from shared.languages.language_tools import ToolRunner
 from shared.languages.rust.rust_crates import crate_of, read_crates
 from shared.languages.rust.rust_skeletons import STUBS
 from shared.languages.rust.rust_skeletons import build_skeleton as build_skeleton
+from shared.languages.rust.rust_source import read_rust
 
 if TYPE_CHECKING:
     from shared.work_order.work_order import Interface
 
 _SIGNATURE: Final = re.compile(
-    r"fn (?:const)?(?:<.*? >)?\((?P<kinds>.*)\) -> (?P<result>.*)", re.DOTALL
+    r"fn (?P<words>[\w \"]*?)(?:<.*? >)?\((?P<kinds>.*)\) -> (?P<result>.*)", re.DOTALL
 )
+_FIELDS: Final = re.compile(r"struct_item  ?\( (?P<fields>.*?)(?: ,)? \)", re.DOTALL)
+_PUBLIC: Final = re.compile(r"pub\b(?!\s*\()")
 _WHERE: Final = re.compile(r"\bwhere\b(?P<bounds>.*?)[,;{]?\s*$", re.DOTALL)
 _IMPL: Final = re.compile(r"(?:unsafe )?impl ?")
 _RECEIVER: Final = re.compile(r"(?P<before>(?:& )?(?:'\w+ )?(?:mut )?)self\b(?! :)")
@@ -44,48 +49,94 @@ _ELIDED: Final = re.compile(r"(&(?! ?') ?)|'_ ?")
 _LIFETIME: Final = "'llmch"
 
 
-def _of_value(item: Declared) -> str:
-    """Return the assignment of a constant, or of a function that borrows a static."""
-    if not item.result or "Self" in item.result:
-        return ""
-    if item.key.startswith("static_item"):
-        if re.search(r"\bstatic\s+mut\b", item.head):
-            return ""
-        kind = _ELIDED.sub(r"\g<1>'static ", item.result)
-        return f"const _: fn() -> &'static {kind} = || &{item.name};"
-    if not item.around:
-        return f"const _: {item.result} = {item.name};"
-    if " for " in item.around or block_parameters(item.around).names:
-        return ""
-    own = _IMPL.sub("", item.around, count=1).strip()
-    return f"const _: {item.result} = <{own}>::{item.last_name};"
-
-
 def write_probe(item: Declared) -> str:
     """Return the code on one line; nothing for what is not compared by its type."""
     if item.kind == "value":
-        return _of_value(item)
+        return _value_probe(item)
+    if item.kind == "type":
+        return _type_probe(item)
+    if item.kind != "function" or "impl " in item.key or " for " in item.around:
+        return ""
     signature = _SIGNATURE.fullmatch(item.key)
+    return _function_probe(item, signature) if signature is not None else ""
+
+
+def _value_probe(item: Declared) -> str:
+    word, _, kind = item.key.partition(" ")
     if (
-        item.kind != "function"
-        or signature is None
-        or "impl " in item.key
+        not kind
+        or item.name == "_"
         or " for " in item.around
+        or re.search(r"\bstatic\s+mut\b", item.head)
     ):
         return ""
+    if word == "static_item":
+        return f"const _: () = {{ static PROBE: & {kind} = &{item.name}; }};"
+    if not item.around:
+        return f"const _: {kind} = {item.name};"
+    outer = block_parameters(item.around)
+    own, unnamed = _own_type(outer.rest or _IMPL.sub("", item.around, count=1))
+    kind, value = re.sub(r"\bSelf\b", lambda _: own, kind), f"<{own}>::{item.last_name}"
+    if not unnamed and not outer.each:
+        return f"const _: {kind} = {value};"
+    head = f"fn probe<{', '.join((*unnamed, *outer.each))}>(){_bounds(item)}"
+    return f"const _: () = {{ {head} {{ let _: {kind} = {value}; }} }};"
+
+
+def _type_probe(item: Declared) -> str:
+    """Return the code for an alias and for public fields without names; "" for other types."""
+    word, _, rest = item.key.partition(" ")
+    if re.search(rf"\b(?:struct|type)\s+{re.escape(item.name)}\s*<", item.text) or "impl " in rest:
+        return ""
+    if word == "type_item" and rest.strip():
+        return f"const _: fn({item.name}) -> {rest.strip()} = |x| x;"
+    fields = _public_fields(item)
+    return f"const _: fn({', '.join(fields)}) -> {item.name} = {item.name};" if fields else ""
+
+
+def _public_fields(item: Declared) -> list[str]:
+    """Return the types of the fields without names, if all of them are public."""
+    found = _FIELDS.fullmatch(item.key)
+    fields = split_list(found["fields"], "<([", ">)]") if found else []
+    public = [each for each in fields if each.startswith("pub ") and not each.startswith("pub (")]
+    return [each.removeprefix("pub ") for each in public] if len(public) == len(fields) else []
+
+
+def _function_probe(item: Declared, signature: re.Match[str]) -> str:
     inner, outer = type_parameters(item.key), block_parameters(item.around)
     own, unnamed = _own_type(outer.rest or _IMPL.sub("", item.around, count=1))
-    kind = _pointer(signature["kinds"], signature["result"], own)
+    path = f"<{own}>::{item.last_name}" if own else item.name
+    parameters = sorted(
+        (*unnamed, *outer.each, *inner.each), key=lambda each: not each.startswith("'")
+    )
+    if parameters and inner.types:
+        path += f"::<{', '.join(inner.types)}>"
+    if parameters and item.head.endswith(" ..."):
+        return ""  # the end of its bounds is cut off
+    generic = f"<{', '.join(parameters)}>" if parameters else ""
+    words = signature["words"].split()
+    if "async" in words:
+        kinds = _owned(signature["kinds"], own)
+        if "unsafe" in words or _names_self(kinds, own):
+            return ""
+        given = split_list(kinds, "<([", ">)]")
+        listed = ", ".join(f"p{at}: {each}" for at, each in enumerate(given))
+        called = f"{path}({', '.join(f'p{at}' for at in range(len(given)))}).await"
+        result = _owned(signature["result"], own)
+        head = f"async fn probe{generic}({listed}){_bounds(item)}"
+        return f"const _: () = {{ {head} {{ let _: {result} = {called}; }} }};"
+    kind = _pointer(signature["kinds"], signature["result"], own, _before_pointer(words))
     if not kind:
         return ""
-    path = f"<{own}>::{item.last_name}" if own else item.name
-    parameters = (*unnamed, *outer.each, *inner.each)
     if not parameters:
         return f"const _: {kind} = {path};"
-    lifetimes_first = sorted(parameters, key=lambda each: not each.startswith("'"))
-    given = f"::<{', '.join(inner.types)}>" if inner.types else ""
-    head = f"fn probe<{', '.join(lifetimes_first)}>(){_bounds(item)}"
-    return f"const _: () = {{ {head} {{ let _: {kind} = {path}{given}; }} }};"
+    head = f"fn probe{generic}(){_bounds(item)}"
+    return f"const _: () = {{ {head} {{ let _: {kind} = {path}; }} }};"
+
+
+def _before_pointer(words: Sequence[str]) -> str:
+    """Return the words of a function that the type of a pointer to it has, too."""
+    return "".join(f"{each} " for each in words if each not in ("const", "default", "safe"))
 
 
 def _own_type(behind: str) -> tuple[str, tuple[str, ...]]:
@@ -101,25 +152,36 @@ def _bounds(item: Declared) -> str:
     return f" where {', '.join(each.strip() for each in found)}" if found else ""
 
 
-def _pointer(kinds: str, result: str, own: str) -> str:
+def _pointer(kinds: str, result: str, own: str, words: str) -> str:
     """Return the type of a pointer to a function; `own` is the type that it is a method of.
 
     There is none for `self: Box<Self>` and the like.
     """
     receiver = _RECEIVER.match(kinds) if own else None
+    if receiver is not None and receiver["before"] in ("& ", "& mut "):
+        # A method that does not say where it borrows from borrows from `self`.
+        kinds = kinds.replace("& ", f"& {_LIFETIME} ", 1)
+        result = _ELIDED.sub(rf"\g<1>{_LIFETIME} ", result)
+    kinds, result = (_owned(each, own) for each in (kinds, result))
+    if _names_self(kinds, own):
+        return ""
+    named = f"for<{_LIFETIME}> " if f"{_LIFETIME} " in kinds else ""
+    head = f"{named}{words}fn({kinds})"
+    return head if result == "( )" else f"{head} -> {result}"
+
+
+def _owned(kinds: str, own: str) -> str:
+    """Return types with `own` for `Self`, and for the receiver that they begin with."""
+    if not own:
+        return kinds
+    receiver = _RECEIVER.match(kinds)
     if receiver is not None:
-        before = receiver["before"]
-        if before == "& " or before == "& mut ":
-            # A method that does not say where it borrows from borrows from `self`.
-            before = before.replace("& ", f"& {_LIFETIME} ")
-            result = _ELIDED.sub(rf"\g<1>{_LIFETIME} ", result)
-        kinds = f"{before.removeprefix('mut ')}{own}{kinds[receiver.end() :]}"
-    if own:
-        kinds, result = (re.sub(r"\bSelf\b", own, each) for each in (kinds, result))
-        if re.search(r"\bself\b", kinds.split(",")[0]):
-            return ""
-    named = f"for<{_LIFETIME}> " if _LIFETIME in kinds else ""
-    return f"{named}fn({kinds})" if result == "( )" else f"{named}fn({kinds}) -> {result}"
+        kinds = f"{receiver['before'].removeprefix('mut ')}{own}{kinds[receiver.end() :]}"
+    return re.sub(r"\bSelf\b", lambda _: own, kinds)
+
+
+def _names_self(kinds: str, own: str) -> bool:
+    return bool(own) and re.search(r"\bself\b", kinds.split(",")[0]) is not None
 
 
 _MAX_MESSAGE: Final = 300
@@ -281,6 +343,25 @@ def _all_differences(
 ) -> Iterator[ContractViolation]:
     for item in contract.items:
         yield from _differences(path, item, written)
+        yield from _within_module(path, item, written)
+
+
+def _within_module(path: str, item: Declared, written: Declarations) -> Iterator[ContractViolation]:
+    """Yield how the names in a module differ; not those of modules in it, or below a `cfg`."""
+    modules = [each for each in written.named(item.name) if each.kind == "module"]
+    inner = _module_text(item)
+    if not inner or len(modules) != 1 or "cfg" in item.text[: item.marked]:
+        return
+    there = read_rust(_module_text(modules[0]))
+    for each in read_rust(inner).items if there.text and there.fault is None else ():
+        for found in _differences(path, each, there):
+            yield replace(found, name=f"{item.name}::{found.name}")
+
+
+def _module_text(item: Declared) -> str:
+    """Return the text between the braces of a module; "" for any other declaration."""
+    is_whole = item.key == "mod_item" and item.text.endswith("}")
+    return item.text[item.marked :].partition("{")[2][:-1] + "\n" if is_whole else ""
 
 
 def _differences(path: str, item: Declared, written: Declarations) -> Iterator[ContractViolation]:
@@ -299,12 +380,39 @@ def _differences(path: str, item: Declared, written: Declarations) -> Iterator[C
         return
     if item.is_public and not any(each.is_public for each in has) and " for " not in item.around:
         yield ContractViolation(path, item.name, f"`{item.head}` is declared and not public")
+    elif len(has) == 1 and _is_less(item, has[0]):
+        yield ContractViolation(path, item.name, differs(item.name, item.head, has[0].head))
     for trait in _derives(item) - _derives(has[0]):
         if f"{trait} for {item.name}" not in traits:
             message = f"`{item.name}` is declared with `derive({trait})`, and has no {trait}"
             yield ContractViolation(path, item.name, message)
     if has[0].members:
         yield from compare_members(path, item, has[0])
+        yield from _hidden_members(path, item, has[0])
+
+
+def _is_less(item: Declared, has: Declared) -> bool:
+    """Return whether what is written is another kind of type, or is not public everywhere.
+
+    An alias may stand for any type.
+    """
+    if _PUBLIC.match(item.head) and not _PUBLIC.match(has.head):
+        return True
+    if item.kind != "type":
+        return False
+    words = [each.key.partition(" ")[0] for each in (item, has)]
+    if words[1] not in (words[0], "type_item"):
+        return True
+    fields, found = _public_fields(item), _FIELDS.fullmatch(has.key)
+    return found is not None and found["fields"].count("pub ") < len(fields)
+
+
+def _hidden_members(path: str, item: Declared, has: Declared) -> Iterator[ContractViolation]:
+    for name in item.members.keys() & has.members.keys():
+        declared, own = item.members[name].text, has.members[name].text
+        if _PUBLIC.match(declared) and not _PUBLIC.match(own):
+            qualified = f"{item.name}.{name}"
+            yield ContractViolation(path, qualified, differs(qualified, declared, own))
 
 
 def _trait(name: str) -> str:
@@ -351,9 +459,34 @@ def _wrong_types(
                 yield ContractViolation(at, item.name, differs(item.name, *shown))
 
 
+# Attributes other than those that leave a function as it is.
+_REPLACING: Final = re.compile(
+    r"#\s*\[\s*(?!(?:allow|cfg|cold|deny|deprecated|doc|expect|inline|instrument|must_use"
+    r"|tracing::instrument|track_caller|warn)\b)"
+)
+
+
+def _is_async(item: Declared) -> bool:
+    signature = _SIGNATURE.fullmatch(item.key)
+    return signature is not None and "async" in signature["words"].split()
+
+
 def _is_difference(complaint: Complaint, item: Declared, written: Declarations) -> bool:
     """Return whether an error of the compiler says that the code differs from the contract."""
-    if not type_parameters(item.key).names and not block_parameters(item.around).names:
+    same = [each.around for each in written.named(item.name) if each.kind == item.kind]
+    if len(same) > len(set(same)):
+        return False  # each is for other circumstances, as their `cfg` says
+    if _is_async(item):
+        own = written.named(item.name)[0]
+        if _REPLACING.search(own.text[: own.marked]):
+            return False  # `#[tokio::main]` makes another function of it
+        waits = complaint.rule == "E0277" and "is not a future" in complaint.message
+        if waits or complaint.rule == "E0061":
+            return True
+    if item.kind == "type":
+        return complaint.rule in (_WRONG_TYPE, "E0423")
+    inner = type_parameters(item.key).names if item.kind == "function" else ()
+    if not inner and not block_parameters(item.around).names:
         return complaint.rule == _WRONG_TYPE
     # The types that `impl Trait` takes cannot be given, though every call may fit.
     is_given = "impl " not in written.named(item.name)[0].key

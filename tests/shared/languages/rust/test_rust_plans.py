@@ -357,6 +357,207 @@ def test_what_a_method_lends_out_is_borrowed_from_self(runner: SandboxRunner) ->
     assert _broken(runner, declared, wrong) == ["Book.find"]
 
 
+MARKED = """pub struct Book<'a> {
+    text: &'a str,
+}
+
+pub async fn fetch(url: &str) -> String {
+    url.to_string()
+}
+
+pub const fn area(width: u32) -> u32 {
+    width
+}
+
+pub unsafe fn read(at: usize) -> u8 {
+    at as u8
+}
+
+pub extern "C" fn ring(times: u32) -> bool {
+    times > 1
+}
+
+pub async fn each<T: Clone>(all: &[T]) -> Vec<T> {
+    all.to_vec()
+}
+
+impl<'a> Book<'a> {
+    pub async fn find(&self, key: &str) -> &str {
+        self.text.trim_matches(key.len() as u8 as char)
+    }
+
+    pub async fn open(text: &'a str) -> Self {
+        Self { text }
+    }
+}
+"""
+MARKED_DECLARED = """pub struct Book<'a> {}
+
+pub async fn fetch(url: &str) -> String;
+pub const fn area(width: u32) -> u32;
+pub unsafe fn read(at: usize) -> u8;
+pub extern "C" fn ring(times: u32) -> bool;
+pub async fn each<T: Clone>(all: &[T]) -> Vec<T>;
+
+impl<'b> Book<'b> {
+    pub async fn find(&self, key: &str) -> &str;
+    pub async fn open(text: &'b str) -> Self;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name"),
+    [
+        ("", "", None),
+        ("fetch(url: &str) -> String", "fetch(url: &str) -> usize", "fetch"),
+        ("fetch(url: &str)", "fetch(url: u32)", "fetch"),
+        ("fetch(url: &str)", "fetch(url: &str, tries: u8)", "fetch"),
+        ("pub async fn fetch", "pub fn fetch", "fetch"),
+        ("pub async fn fetch", "#[rustfmt::skip]\npub fn fetch", None),  # as `#[tokio::main]`
+        ("area(width: u32)", "area(width: u64)", "area"),
+        ("pub unsafe fn read", "pub fn read", None),
+        ("read(at: usize) -> u8", "read(at: usize) -> i8", "read"),
+        ('extern "C" fn ring', "fn ring", "ring"),
+        ("ring(times: u32) -> bool", "ring(times: u32) -> u32", "ring"),
+        ("each<T: Clone>(all: &[T])", "each<T: Copy>(all: &[T])", "each"),
+        ("find(&self, key: &str) -> &str", "find(&self, key: u8) -> &str", "Book.find"),
+        ("open(text: &'a str) -> Self", "open(text: &'a str) -> u8", "Book.open"),
+    ],
+)
+def test_functions_with_words_before_them_are_compared(
+    runner: SandboxRunner, old: str, new: str, name: str | None
+) -> None:
+    assert old in MARKED
+    code = MARKED.replace(old, new) if old else MARKED
+    assert _broken(runner, MARKED_DECLARED, code) == ([name] if name else [])
+
+
+KINDS = """use std::collections::HashMap;
+use std::sync::Mutex;
+
+pub const NAME: &'static str = "a";
+pub const SIZES: [u8; 2] = [1, 2]; // in bytes
+pub static COUNT: u32 = 0;
+pub static NAMES: &[&str] = &["a"];
+pub static SEEN: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+pub static mut LAST: u8 = 0;
+pub type Id = u64;
+pub type Found<T> = Result<T, String>;
+pub type Call = Box<dyn Fn(&str) -> u8>;
+pub type Step = fn(&Meters) -> &f64;
+pub type Index = HashMap<String, Vec<Id>>;
+
+pub struct Meters(pub f64);
+pub struct Pair(pub Id, pub Box<dyn Fn(u8) -> u8>);
+pub struct Key(u8);
+pub struct Wide<'a, T>(pub &'a [T]);
+pub struct Marker;
+pub struct Point {
+    pub x: f64,
+    y: f64,
+}
+
+impl Point {
+    pub const ZERO: Self = Self { x: 0.0, y: 0.0 };
+    pub const AXES: &'static str = "xy";
+}
+
+impl<'a, T: Clone> Wide<'a, T> {
+    pub const LIMIT: Option<&'a T> = None;
+}
+
+#[cfg(unix)]
+pub type Handle = i32;
+#[cfg(not(unix))]
+pub type Handle = isize;
+
+pub mod api {
+    pub use super::Point;
+    pub use super::Marker as Mark;
+
+    pub fn run(times: u32) -> u32 {
+        times
+    }
+}
+"""
+KINDS_DECLARED = """use std::collections::HashMap;
+
+pub const NAME: &str;
+pub const SIZES: [u8; 2];
+pub static COUNT: u32;
+pub static NAMES: &[&str];
+pub static SEEN: std::sync::Mutex<Vec<u8>>;
+pub static mut LAST: u8;
+pub type Id = u64;
+pub type Found<T> = Result<T, String>;
+pub type Call = Box<dyn Fn(&str) -> u8>;
+pub type Step = fn(&Meters) -> &f64;
+pub type Index = std::collections::HashMap<String, Vec<u64>>;
+
+pub struct Meters(pub f64);
+pub struct Pair(pub u64, pub Box<dyn Fn(u8) -> u8>);
+pub struct Key;
+pub struct Wide<'b, U>(pub &'b [U]);
+pub struct Marker;
+pub struct Point {
+    pub x: f64,
+}
+
+impl Point {
+    pub const ZERO: Point;
+    pub const AXES: &str;
+}
+
+impl<'b, U: Clone> Wide<'b, U> {
+    pub const LIMIT: Option<&'b U>;
+}
+
+#[cfg(unix)]
+pub type Handle = i32;
+#[cfg(not(unix))]
+pub type Handle = isize;
+
+pub mod api {
+    pub struct Point;
+    pub struct Mark;
+    pub fn run(times: u32) -> u32;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name"),
+    [
+        ("", "", None),
+        ('NAME: &\'static str = "a"', "NAME: u32 = 3", "NAME"),
+        ("COUNT: u32", "COUNT: u8", "COUNT"),
+        ('NAMES: &[&str] = &["a"]', "NAMES: &[u8] = &[1]", "NAMES"),
+        ("Mutex<Vec<u8>>", "Mutex<Vec<u16>>", "SEEN"),
+        ("type Id = u64", "type Id = u32", "Id"),
+        ("type Call = Box<dyn Fn(&str) -> u8>", "type Call = Box<dyn Fn(&str) -> u16>", "Call"),
+        ("type Call = Box<dyn Fn(&str) -> u8>", "struct Call(u8)", "Call"),
+        ("Meters(pub f64)", "Meters(pub String, u8)", "Meters"),
+        ("Meters(pub f64)", "Meters(f64)", "Meters"),
+        ("Meters(pub f64);", "Meters {\n    pub m: f64,\n}", "Meters"),
+        ("pub struct Marker;", "pub enum Marker {}", "Marker"),
+        ("pub x: f64", "x: f64", "Point.x"),
+        ('AXES: &\'static str = "xy"', "AXES: u8 = 2", "Point.AXES"),
+        ("Option<&'a T> = None", "Option<T> = None", "Wide.LIMIT"),
+        ("pub static COUNT", "pub(crate) static COUNT", "COUNT"),
+        ("pub mod api", "pub(crate) mod api", "api"),
+        ("    pub fn run", "    fn run", "api::run"),
+        ("Marker as Mark", "Marker", "api::Mark"),
+    ],
+)
+def test_values_types_and_modules_are_compared(
+    runner: SandboxRunner, old: str, new: str, name: str | None
+) -> None:
+    assert old in KINDS
+    found = _broken(runner, KINDS_DECLARED, KINDS.replace(old, new) if old else KINDS)
+    assert name in found if name == "Id" else found == ([name] if name else [])
+
+
 def _broken(runner: SandboxRunner, stub: str, code: str) -> list[str]:
     assert RUST.conformance is not None
     interface = Interface(path="src/game.rs", stub=stub)
