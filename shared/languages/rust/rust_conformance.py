@@ -13,6 +13,7 @@ from shared.languages.declared.declarations import (
     Declarations,
     Declared,
     block_parameters,
+    cut,
     split_list,
     type_parameters,
 )
@@ -40,6 +41,7 @@ _SIGNATURE: Final = re.compile(
     r"fn (?P<words>[\w \"]*?)(?:<.*? >)?\((?P<kinds>.*)\) -> (?P<result>.*)", re.DOTALL
 )
 _FIELDS: Final = re.compile(r"struct_item  ?\( (?P<fields>.*?)(?: ,)? \)", re.DOTALL)
+_PASSED_ON: Final = re.compile(r"\bpub(?:\s*\([^()]*\))?\s+use\b")
 _PUBLIC: Final = re.compile(r"pub\b(?!\s*\()")
 _WHERE: Final = re.compile(r"\bwhere\b(?P<bounds>.*?)[,;{]?\s*$", re.DOTALL)
 _IMPL: Final = re.compile(r"(?:unsafe )?impl ?")
@@ -371,10 +373,10 @@ def _differences(path: str, item: Declared, written: Declarations) -> Iterator[C
     if item.kind == "implementation":
         derived = {f"{trait} for {e.name}" for e in written.items for trait in _derives(e)}
         if _trait(item.name) not in traits | derived:
-            yield is_missing(path, item)
+            yield is_missing(path, replace(item, head=cut(item.head)))
         return
     if not has:
-        passed_on = {each.name for each in written.imports if each.text.startswith("pub")}
+        passed_on = {each.name for each in written.imports if _PASSED_ON.search(each.text)}
         if not {item.last_name, "*"} & passed_on and " for " not in item.around:
             yield is_missing(path, item)
         return
@@ -455,7 +457,8 @@ def _wrong_types(
                 written = kept[at][0].named(item.name)[0]
                 shown = (item.head, written.head)
                 if item.head == written.head:  # the blocks around them differ
-                    shown = (f"{item.around}: {item.head}", f"{written.around}: {written.head}")
+                    blocks = (cut(item.around), cut(written.around))
+                    shown = (f"{blocks[0]}: {item.head}", f"{blocks[1]}: {written.head}")
                 yield ContractViolation(at, item.name, differs(item.name, *shown))
 
 

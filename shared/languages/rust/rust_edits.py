@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from shared.languages.capabilities import CaseTable, PlaceForTests, Splice
 from shared.languages.declared.declarations import (
     Offsets,
+    cut,
     lines_within,
     name_of,
     read_root,
@@ -219,7 +220,7 @@ def _missing(found: re.Match[str], known: Mapping[str, str]) -> Iterator[str]:
     for path, text in known.items():
         for item in read_rust(text).items:
             if item.name == name:
-                yield f"`{name}` is in {path}: `{item.head}`."
+                yield f"`{name}` is in {path}: `{cut(item.head)}`."
                 return
     if found["path"] and "::" in found["path"]:
         module = found["path"].split("::")[-2]

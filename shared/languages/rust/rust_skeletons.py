@@ -188,8 +188,9 @@ def write_file(
             text = text[: item.start] + replaced + text[item.end :]
     there = {key_of(each) for each in written.items}
     added = [declared[key_of(each)] for each in contract.items if key_of(each) not in there]
+    has = {" ".join(each.text.split()) for each in written.imports}
     uses = dict.fromkeys(
-        each.text for each in contract.imports if each.text not in (i.text for i in written.imports)
+        each.text for each in contract.imports if " ".join(each.text.split()) not in has
     )
     parts = [*uses, text.strip("\n"), *_blocks(added, values)]
     return "\n\n".join(filter(None, parts)) + "\n"

@@ -25,6 +25,7 @@ from shared.languages.declared.declarations import (
     read_root,
     shown,
     text_of,
+    text_without,
     tokens_of,
 )
 from shared.languages.planned_code import TextFault
@@ -97,7 +98,7 @@ def read_rust(text: str) -> Declarations:
         return Declarations(text, fault=UNREADABLE)
     reader = _RustReader(text)
     items = tuple(reader.items(root.named_children))
-    imports = tuple(each for node in root.named_children for each in reader.imports(node))
+    imports = tuple(reader.imports(root.named_children))
     fault = first_fault(root, text) or _outside(root, text)
     return Declarations(text, items, imports, fault)
 
@@ -114,13 +115,18 @@ def _outside(root: Node, text: str) -> TextFault | None:
 
 
 class _RustReader(DeclarationReader):
-    def imports(self, node: Node) -> Iterator[Imported]:
-        if node.type != "use_declaration":
-            return
-        line, place = node.start_point[0] + 1, self.at(node)
-        text = self.text[slice(*place)]  # whole, since edits and contracts write it
-        for name, source in imported_paths(node.child_by_field_name("argument")):
-            yield Imported(name, source, line, text, *place)
+    def imports(self, nodes: Sequence[Node]) -> Iterator[Imported]:
+        first: Node | None = None  # of the attributes above a `use`
+        for node in nodes:
+            if node.type == "attribute_item":
+                first = first or node
+            elif node.type == "use_declaration":
+                place = self.at(first or node)[0], self.at(node)[1]
+                line, text = node.start_point[0] + 1, self.text[slice(*place)]  # whole, to write
+                for name, source in imported_paths(node.child_by_field_name("argument")):
+                    yield Imported(name, source, line, text, *place)
+            if node.type != "attribute_item" and not node.type.endswith("comment"):
+                first = None
 
     def items(self, nodes: Sequence[Node], owner: str = "", around: str = "") -> Iterator[Declared]:
         first: Node | None = None  # of the attributes above an item
@@ -140,7 +146,9 @@ class _RustReader(DeclarationReader):
     def _implementation(self, node: Node, place: tuple[int, int]) -> Iterator[Declared]:
         trait, body = node.child_by_field_name("trait"), node.child_by_field_name("body")
         of = text_of(node.child_by_field_name("type")).split("<")[0].rpartition("::")[2].strip("& ")
-        head = head_of(node, body).strip(" {;")
+        # Whole, since edits and contracts write it, and without comments, to stand on one line.
+        parts = [(body.start_byte, body.end_byte)] if body is not None else []
+        head = " ".join(text_without(node, parts).split()).strip(" {;")
         if trait is not None:
             name = f"{text_of(trait)} for {of}"
             line, text = node.start_point[0] + 1, self.text[slice(*place)]

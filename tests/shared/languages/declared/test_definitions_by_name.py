@@ -297,3 +297,21 @@ def test_what_a_private_use_brings_is_lost_all_the_same() -> None:
     check = language.edits.check_rewrite
     assert [each.name for each in check("a.rs", before, after, ())] == ["g"]
     assert not check("a.rs", before, after.replace("use crate", "pub use crate"), ())
+
+
+def test_a_use_comes_with_its_attributes_and_a_new_one_stands_above_them() -> None:
+    text = "#[cfg(test)]\nuse std::fmt;\n\nfn a() {}\n"
+    code = "#[cfg(unix)]\n// reads\nuse std::{\n    io, // reading\n    env,\n};\n\nfn a() { b() }"
+    use, _, function = code.partition("\n\n")
+    after = edited(IN_RUST, "a", code, text=text)
+    assert after == f"{use}\n#[cfg(test)]\nuse std::fmt;\n\n{function}\n"
+
+
+def test_a_block_of_rust_with_a_long_head_stays_whole() -> None:
+    names = [f"Parameter{at}" for at in range(12)]
+    bounds = ",\n    ".join(f"{each}: Clone + Send" for each in names)
+    head = f"impl<{', '.join(names)}> Pair<{', '.join(names)}>\nwhere // each\n    {bounds},"
+    code = f"{head}\n{{\n    pub fn b(&self) {{}}\n}}"
+    after = edited(IN_RUST, "Pair::b", code, text="fn a() {}\n")
+    expected = " ".join(head.replace("// each", "").split())
+    assert after == f"fn a() {{}}\n\n{expected} {{\n    pub fn b(&self) {{}}\n}}\n"
