@@ -133,8 +133,15 @@ def makes_files(argv: Sequence[str]) -> bool:
 
 
 _TEST: Final = re.compile(r"#\[\s*(?:\w+\s*::\s*)*(?:test|rstest|test_case|quickcheck)\b(?!\s*=)")
+# Attributes that make no test of a function.
+_PLAIN: Final = re.compile(
+    r"#\[\s*(?:(?:allow|bench|cfg|cold|deny|deprecated|doc|expect|export_name|forbid|ignore|inline"
+    r"|must_use|no_mangle|should_panic|target_feature|track_caller|unsafe|warn)\b"
+    r"|(?:\w+\s*::\s*)*(?:instrument|main|skip)\b)"
+)
 _IGNORE: Final = re.compile(r"#\[\s*ignore\b")
 _PANICS: Final = re.compile(r"#\[\s*should_panic\b")
+_FINE: Final = re.compile(r"Ok (?::: < .*> )?\( \( \) \)", re.DOTALL)
 _UNWRAPS: Final = frozenset({"unwrap", "expect", "unwrap_err", "expect_err", "exit"})
 _MAX_DEPTH: Final = 20  # of modules within each other
 _QUIET: Final = frozenset({"println", "print", "eprintln", "eprint", "dbg", "format", "vec"})
@@ -144,11 +151,11 @@ _QUIET: Final = frozenset({"println", "print", "eprintln", "eprint", "dbg", "for
 def test_functions(text: str) -> tuple[TestFunction, ...] | None:
     """Return the tests of a file in their order.
 
-    They are not known, and the result is `None`, if the file cannot be read or macros may make
-    tests.
+    They are not known, and the result is `None`, if the file cannot be read, macros may make tests,
+    or modules have files of their own.
     """
     root = _root(text)
-    if root is None or root.has_error or any(map(_may_make_tests, root.named_children)):
+    if root is None or root.has_error or _may_have_more(root.named_children, _MAX_DEPTH):
         return None
     functions = (each for each in walk(root) if each.type == "function_item")
     failing = frozenset(name_of(each) for each in functions if _can_fail(each, frozenset()))
@@ -186,9 +193,27 @@ def taken(
     ]
 
 
-def _may_make_tests(node: Node) -> bool:
-    inner = node.named_children[0] if node.type == "expression_statement" else node
-    return inner.type == "macro_invocation"
+def _may_have_more(nodes: Sequence[Node], depth: int) -> bool:
+    """Return whether there may be tests among nodes that their text does not show."""
+    attributes: list[str] = []
+    for node in nodes:
+        if node.type == "attribute_item":
+            attributes.append(text_of(node))
+            continue
+        if node.type.endswith("comment"):
+            continue
+        inner = node.named_children[0] if node.type == "expression_statement" else node
+        if inner.type == "macro_invocation":
+            return True
+        if node.type == "mod_item":
+            body = node.child_by_field_name("body")
+            if body is None or not depth or _may_have_more(body.named_children, depth - 1):
+                return True
+        is_test = any(map(_TEST.match, attributes))
+        if node.type == "function_item" and not is_test and not all(map(_PLAIN.match, attributes)):
+            return True
+        attributes = []
+    return False
 
 
 def _functions(
@@ -207,10 +232,23 @@ def _functions(
         if node.type == "mod_item" and body is not None and depth:
             yield from _functions(body.named_children, f"{around}{name}::", failing, depth - 1)
         elif node.type == "function_item" and any(map(_TEST.match, attributes)):
-            can_fail = any(map(_PANICS.match, attributes)) or _can_fail(node, failing)
+            panics = any(map(_PANICS.match, attributes))
+            can_fail = panics or _can_fail(node, failing) or _may_return_error(node)
             skipped, at = any(map(_IGNORE.match, attributes)), (node.start_byte, node.end_byte)
             yield TestFunction(f"{around}{name}", skipped, can_fail, at)
         attributes = []
+
+
+def _may_return_error(test: Node) -> bool:
+    """Return whether a test returns anything else than `Ok(())`."""
+    body, kind = test.child_by_field_name("body"), test.child_by_field_name("return_type")
+    if body is None or tokens_of(kind) in ("", "( )"):
+        return False
+    returned = [each for each in walk(body) if each.type == "return_expression"]
+    values = [tokens_of(each).removeprefix("return").strip() for each in returned]
+    last = [each for each in body.named_children if "comment" not in each.type][-1:]
+    values += [text for text in map(tokens_of, last) if not text.endswith(";")]
+    return any(not _FINE.fullmatch(each.removeprefix("return ")) for each in values)
 
 
 def _can_fail(function: Node, failing: frozenset[str]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from shared.languages.acceptance_commands import analyse_command
 from shared.languages.language_tools import ToolMissing, ToolResult, Tools
 from shared.languages.planned_code import Chain, ChainCode, Fault
 from shared.languages.rust.judge_rust import RustChain
@@ -680,3 +681,38 @@ def test_constants_and_what_lives_for_ever_are_compared(
     with Tools(runner) as tools:
         found = RUST.conformance.check_conformance(stubs, {**CRATE, "src/game.rs": code}, tools)
     assert [each.name for each in found] == ([name] if name else [])
+
+
+def weakness(test: str) -> str:
+    """Return the code that is reported for a command that runs this file of tests alone."""
+    order = Order({"src/game.rs": GAME}, {"tests/game.rs": test})
+    command = analyse_command("cargo test --test game")
+    weak = read(chain_of(order, repo=CRATE)).weakness(1, command)
+    return weak.code if weak else ""
+
+
+RESULT = "#[test]\nfn holds() -> Result<(), String> {{\n    {}\n}}\n"
+
+
+@pytest.mark.parametrize(
+    ("test", "code"),
+    [
+        (RESULT.format("run()"), ""),
+        (RESULT.format('if a() {\n return Err("no".into());\n }\n    Ok(())'), ""),
+        (RESULT.format("match a() { 1 => Ok(()), n => Err(n.to_string()) }"), ""),
+        (RESULT.format("a();\n    Ok(()) // fine"), "W231"),
+        (RESULT.format("a();\n    return Ok(());"), "W231"),
+        (RESULT.format("a();\n    Ok::<(), String>(())"), "W231"),
+        ("#[test]\nfn quiet() {\n    a()\n}\n", "W231"),
+        ("#[inline]\nfn a() {}\n", "W232"),
+        ("mod a;\n", ""),
+        ("#[parameterized(n = {1, 2})]\nfn holds(n: u8) {\n    assert!(n > 0);\n}\n", ""),
+        (
+            "mod tests {\n    proptest! {\n        #[test]\n        fn a(x in 0..1) {}\n    }\n}\n",
+            "",
+        ),
+        ("mod tests {\n    fn a() {}\n}\n", "W232"),
+    ],
+)
+def test_tests_that_may_fail_are_told_from_those_that_cannot(test: str, code: str) -> None:
+    assert weakness(test) == code
