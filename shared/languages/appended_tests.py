@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from shared.languages.capabilities import CaseTable, Edits
     from shared.work_order.work_order import AcceptanceFile, WorkOrder
 
+# The braces of `use` may be within each other: `use std::{collections::{HashMap, HashSet}, io};`
+_BRACES: Final = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}"
 _IMPORTS: Final = re.compile(
-    r"(?:[ \t]*\n|(?:import|from|use)\b[^\n({]*(?:\([^)]*\)|\{[^}]*\})?[^\n]*(?:\n|\Z))*"
+    rf"(?:[ \t]*\n|(?:import|from|use)\b[^\n({{]*(?:\([^)]*\)|{_BRACES})?[^\n]*(?:\n|\Z))*"
 )
 _PACKAGE: Final = re.compile(r"\s*(package[ \t]+[\w.]+)[ \t]*;?[ \t]*(?:\n|\Z)")
 _LONG_TEXT: Final = re.compile(r"\"\"\"|'''|`")

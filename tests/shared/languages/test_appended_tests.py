@@ -55,6 +55,13 @@ IN_SCRIPT = "test('b', () => {\n  // exactly so\n});\n"
             RUST[:-2] + '\n#[test]\nfn two() {\n    assert_eq!(g(), "a\nb");\n}\n}\n',
         ),
         ("tests/a.rs", "#[test]\nfn one() {}\n", IN_RUST, f"#[test]\nfn one() {{}}\n\n{IN_RUST}"),
+        (
+            "tests/a.rs",
+            "use app::f;\n\n#[test]\nfn one() {}\n",
+            f"use std::{{\n    collections::{{HashMap, HashSet}},\n    io,\n}};\n\n{IN_RUST}",
+            "use std::{\n    collections::{HashMap, HashSet},\n    io,\n};\nuse app::f;\n\n"
+            f"#[test]\nfn one() {{}}\n\n{IN_RUST}",
+        ),
         ("a.test.js", SCRIPT, SCRIPT[:34] + IN_SCRIPT, f"{SCRIPT}\n{IN_SCRIPT}"),
         ("t.bats", "@test a {\n}\n", "@test b {\n}\n", "@test a {\n}\n\n@test b {\n}\n"),
     ],
