@@ -435,9 +435,12 @@ def check_rewrite(
     return (*lost, *check_shrinking(path, rest, after.text))
 
 
+_PRIVATE_USE: Final = re.compile(r"(?:#\[[^\n]*\]\s*+)*+use\b")
+
+
 def _passed_on(read: Declarations) -> set[str]:
     """Return the names that others may still have from a file by its imports; not by a `use`."""
-    return {each.name for each in read.imports if not each.text.startswith("use ")}
+    return {each.name for each in read.imports if not _PRIVATE_USE.match(each.text)}
 
 
 def _lost(
