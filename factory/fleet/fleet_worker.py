@@ -84,7 +84,7 @@ def forget_old_ends(database: Database, queue: Queue) -> None:
     Raises `FleetUnavailable`.
     """
     ago = "SELECT now() - make_interval(secs => %s)"
-    jobs = queue.over_since(database.rows(ago, (_KEPT_SECONDS,))[0][0])
+    jobs = queue.over_before(database.rows(ago, (_KEPT_SECONDS,))[0][0])
     queue.forget(jobs)
     forget_takeovers(database, jobs)
     forget_events(database, jobs)

@@ -258,11 +258,11 @@ class Queue:
             )
         return [replace(_standing(each), answer=None) for each in found]
 
-    def over_since(self, before: datetime) -> Sequence[str]:
-        """Return the ids of the jobs that were over at a time, by the clock of the database."""
+    def over_before(self, time: datetime) -> Sequence[str]:
+        """Return the ids of the jobs that ended before a time, by the clock of the database."""
         with errors_in_words(self._url):
             found = self._client.list_workflows(
-                completed_before=before.isoformat(), load_input=False, load_output=False
+                completed_before=time.isoformat(), load_input=False, load_output=False
             )
         return [each.workflow_id for each in found]
 

@@ -341,7 +341,7 @@ class EventSeen:
     id: int
     job: str
     worker: str
-    document: Any
+    document: Mapping[str, Any]
 
 
 def events_after(database: Database, last: Mapping[str, int]) -> Sequence[EventSeen]:

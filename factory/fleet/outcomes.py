@@ -256,7 +256,8 @@ class OutcomeWatch:
                     self.emit(Warned(f"{lost.message}; the run waits for it"))
                 reported = True
             except Exception as error:  # a thread that ends unseen would have the run wait for ever
-                self.asked.give_up(CommandFailed(f"the fleet cannot be watched: {error}", GOES_ON))
+                why = f"what the fleet has of this run cannot be read: {error}"
+                self.asked.give_up(CommandFailed(why, GOES_ON))
                 raise
             else:
                 if reported:

@@ -153,7 +153,7 @@ def parse(grammar: Grammar, text: str) -> Node | None:
     end = time.thread_time() + seconds_for(text)
     try:
         code = text.encode()
-        code += b"" if code.endswith(b"\n") else b"\n"  # which Go's grammar waits for
+        code += b"" if code.endswith(b"\n") else b"\n"  # behind a type of Go
         tree = Parser(_language(grammar)).parse(
             lambda start, _: code[start : start + _CHUNK],
             progress_callback=lambda _, __: time.thread_time() > end,

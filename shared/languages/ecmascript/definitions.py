@@ -404,17 +404,18 @@ def _refuse_other_source(file: Declarations, wanted: Imported) -> None:
             continue
         said = f"the block has `{wanted.text}`, but "
         if _origin(each.source) != _origin(wanted.source):
-            raise Refused(f"{said}`{each.name}` is from {each.source} in the file", each.line)
+            reason = f"{said}`{each.name}` is from {each.source} in the file: give yours another "
+            raise Refused(f"{reason}name (`as`)", each.line)
         if _OF_TYPE.match(each.text) and not _OF_TYPE.match(wanted.text):
-            reason = f"{said}the file imports `{each.name}` as a type alone: give the import to "
-            raise Refused(f"{reason}`imports` by a search text", each.line)
+            reason = f"{said}the file imports `{each.name}` as a type alone: change that import "
+            raise Refused(f"{reason}by a search text", each.line)
 
 
 _OF_TYPE: Final = re.compile(r"import (?:type |\{ type )")
 
 
 def _origin(source: str) -> str:
-    """Return the last part of a source as it may be written: `./a`, `../a.js` and `node:a`."""
+    """Return a source without what may be left out of it: `a` of `./a`, `a.js` and `node:a`."""
     bare = re.sub(r"^require\(|\)$|['\"`]", "", source).removeprefix("node:")
     return re.sub(r"\.[cm]?[jt]sx?$|/index(?:\.[cm]?[jt]sx?)?$", "", bare.removeprefix("./"))
 

@@ -57,8 +57,7 @@ def read_go(text: str) -> Declarations:
     """Return the declarations of a Go file. Never raises."""
     import tree_sitter_go
 
-    # The grammar wants the end of a line behind a type or a group.
-    root = read_root(tree_sitter_go.language, text if text.endswith("\n") else f"{text}\n")
+    root = read_root(tree_sitter_go.language, text)
     if root is None:
         return Declarations(text, fault=UNREADABLE)
     reader = _GoReader(text)

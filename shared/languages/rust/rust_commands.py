@@ -193,15 +193,20 @@ def taken(
     ]
 
 
-def _may_have_more(nodes: Sequence[Node], depth: int) -> bool:
-    """Return whether there may be tests among nodes that their text does not show."""
+def _with_attributes(nodes: Sequence[Node]) -> Iterator[tuple[Node, list[str]]]:
+    """Yield the items among nodes, each with the attributes above it."""
     attributes: list[str] = []
     for node in nodes:
         if node.type == "attribute_item":
             attributes.append(text_of(node))
-            continue
-        if node.type.endswith("comment"):
-            continue
+        elif not node.type.endswith("comment"):
+            yield node, attributes
+            attributes = []
+
+
+def _may_have_more(nodes: Sequence[Node], depth: int) -> bool:
+    """Return whether there may be tests among nodes that their text does not show."""
+    for node, attributes in _with_attributes(nodes):
         inner = node.named_children[0] if node.type == "expression_statement" else node
         if inner.type == "macro_invocation":
             return True
@@ -212,7 +217,6 @@ def _may_have_more(nodes: Sequence[Node], depth: int) -> bool:
         is_test = any(map(_TEST.match, attributes))
         if node.type == "function_item" and not is_test and not all(map(_PLAIN.match, attributes)):
             return True
-        attributes = []
     return False
 
 
@@ -220,13 +224,7 @@ def _functions(
     nodes: Sequence[Node], around: str, failing: frozenset[str], depth: int
 ) -> Iterator[TestFunction]:
     """Yield the tests among nodes; functions of the file that are `failing` assert something."""
-    attributes: list[str] = []
-    for node in nodes:
-        if node.type == "attribute_item":
-            attributes.append(text_of(node))
-            continue
-        if node.type.endswith("comment"):
-            continue
+    for node, attributes in _with_attributes(nodes):
         name = name_of(node)
         body = node.child_by_field_name("body")
         if node.type == "mod_item" and body is not None and depth:
@@ -236,7 +234,6 @@ def _functions(
             can_fail = panics or _can_fail(node, failing) or _may_return_error(node)
             skipped, at = any(map(_IGNORE.match, attributes)), (node.start_byte, node.end_byte)
             yield TestFunction(f"{around}{name}", skipped, can_fail, at)
-        attributes = []
 
 
 def _may_return_error(test: Node) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from psycopg.errors import RaiseException
@@ -11,6 +12,7 @@ from factory.fleet.database import Database
 from factory.fleet.fleet_worker import forget_old_ends
 from factory.fleet.job_queue import Queue
 from factory.fleet.leases import LEFT, Lease, runner_of
+from factory.fleet.wire import Job, JobState, Kind
 from shared.settings.setting_values import DatabaseUrl
 from tests.factory.fleet.cluster import Cluster
 
@@ -71,3 +73,29 @@ def test_a_worker_that_wakes_after_its_id_was_given_to_another_is_dead(
         # What is left a week after its end, once another machine has taken the id.
         cluster.execute("UPDATE llmch.workers SET host = 'another'", database)
         assert not lease.beat()
+
+
+def test_jobs_are_old_by_the_clock_of_the_database_and_a_cancelled_one_stays_so(
+    cluster: Cluster, database: str, url: DatabaseUrl
+) -> None:
+    with closing(Queue(url)) as queue:
+        queue.put(Job("j", Kind.PROPOSE, "plan", {}))
+        claimed = replace(queue.look(["j"])["j"], state=JobState.RUNNING, worker="died")
+        queue.cancel(["j"])
+        queue.hand_on(claimed)
+        assert queue.look(["j"])["j"].state is JobState.CANCELLED
+        clock = "SELECT now() + make_interval(secs => {})"
+        times = [cluster.execute(clock.format(each), database)[0][0] for each in (-60, 60)]
+        assert [list(queue.over_before(each)) for each in times] == [[], ["j"]]
+
+
+def test_a_job_that_nobody_can_have_put_is_no_end_of_the_queue(
+    cluster: Cluster, database: str, url: DatabaseUrl
+) -> None:
+    with closing(Queue(url)) as queue:
+        queue.put(Job("j", Kind.PROPOSE, "plan", {}))
+        cluster.execute(
+            "UPDATE llmch_engine.workflow_status SET status = 'ODD', attributes = '[1]'", database
+        )
+        (found,) = queue.look(["j"]).values()
+    assert (found.state, found.plan) == (JobState.CANCELLED, "")

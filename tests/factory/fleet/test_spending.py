@@ -68,3 +68,16 @@ def test_what_a_dead_worker_had_reserved_is_free_again(
         cluster.execute("UPDATE llmch.workers SET dead = now() WHERE id = 'dead'", database)
         reserved = budget(opened, "two", 900).reserve(CALL, PLACE, KNOWN_PRICES)
         assert reserved.output_tokens == 400
+
+
+def test_a_reservation_whose_answer_was_lost_is_made_once(
+    cluster: Cluster, database: str, url: DatabaseUrl
+) -> None:
+    """The connection may break after the commit; then the same work is done again."""
+    with closing(Database(url, "test")) as member:
+        Lease(member, "one", 600).begin(1)
+        own = budget(member, "one", 900)
+        for _ in range(2):
+            made = member.run(lambda cursor: own._reserve(cursor, 7, CALL, PLACE, KNOWN_PRICES))
+            assert made is not None and made[1].output_tokens == 400
+    assert cluster.execute("SELECT id FROM llmch.spending", database) == [(7,)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +29,7 @@ from factory.fleet.wire import (
     render,
     result_document,
     state_document,
+    unpack,
 )
 from factory.orders.documents import FailureBrief
 from factory.orders.stages import Stage
@@ -115,3 +117,13 @@ def test_a_job_that_is_none_is_refused_in_words(value: object, words: str) -> No
     with pytest.raises(JobMisread) as misread:
         parse_job("1", value)
     assert words in str(misread.value)
+
+
+def test_a_job_of_no_protocol_is_none_of_llmchs() -> None:
+    with pytest.raises(JobMisread, match="not one of llmch's"):
+        parse_job("j", {"kind": "propose", "plan": "p", "document": {}})
+
+
+def test_no_carried_file_takes_the_place_of_its_folder(tmp_path: Path) -> None:
+    unpack({".": "aGk="}, tmp_path / "here")
+    assert not (tmp_path / "here").is_file()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from shared.languages.ecmascript.typescript_compiler import ask
 from shared.languages.language_tools import ToolResult, Tools
 from tests.shared.languages.ecmascript.plans import Runner, chain, faults, needs_tsc
 
@@ -16,6 +17,7 @@ class CountingRunner(Runner):
 
     def run(self, files: Mapping[str, str], argv: Sequence[str], *, seconds: float) -> ToolResult:
         self.runs += 1
+        assert self.runs < 50, "the compiler is asked without end"
         return super().run(files, argv, seconds=seconds)
 
 
@@ -98,3 +100,14 @@ def test_a_name_that_an_order_drops_is_not_there_for_later_orders() -> None:
     assert judged([part(1, both, "f1('a')"), uses], {})[0] == []
     (found,) = judged([part(1, both, "f1('a')"), drops, uses], {})[0]
     assert found.startswith("3 E211")
+
+
+@needs_tsc
+def test_a_file_that_does_not_parse_is_asked_about_once_though_others_import_it() -> None:
+    runner = CountingRunner()
+    files = {
+        "tests/help.test.ts": "export function help() { return await 1; }\n",
+        "tests/a.test.ts": 'import { help } from "./help.test";\nhelp();\n',
+    }
+    found = ask(runner, files, sorted(files), {})
+    assert {each.path for each in found} == {"tests/help.test.ts"} and runner.runs == 2

@@ -25,6 +25,10 @@ RIGHT = [
         "class B:\n    def m(self):\n        return 1\n\n\nclass A(B):\n    pass",
     ),
     (
+        "class A:\n    x: int",
+        "class A:\n    def __init__(self, x):\n        object.__setattr__(self, 'x', x)",
+    ),
+    (
         "class A:\n    def m(self) -> int: ...",
         "from nowhere import Base\n\n\nclass A(Base):\n    pass",
     ),

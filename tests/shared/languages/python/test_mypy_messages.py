@@ -139,3 +139,10 @@ def test_a_sentence_that_nobody_knows_is_unclear() -> None:
 )
 def test_a_column_behind_other_characters_is_mypys(line: str, offset: int, column: int) -> None:
     assert checkers_column(line, offset) == column
+
+
+def test_a_type_of_any_depth_is_no_verdict() -> None:
+    deep = "list[" * 2000 + "int" + "]" * 2000
+    message = f'Incompatible return value type (got "{deep}", expected "int")'
+    found = read_complaint(Diagnostic("a.py", 1, 0, 1, 0, "return-value", message, ""))
+    assert found.mistake is not Mistake.RETURN

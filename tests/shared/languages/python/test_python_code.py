@@ -9,6 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shared.languages.python.python_code import parse_as_here, read_code
+from shared.languages.python.python_mutations import find_mutations
+from shared.languages.python.python_source import outline
 from shared.languages.read_commands import CodeProblem, Import
 from shared.processes.shell_words import MAX_ARGUMENT_BYTES
 
@@ -197,3 +199,9 @@ def test_what_nobody_could_walk_or_write_is_a_problem_and_no_fault(source: str, 
 )
 def test_long_code_is_not_deep(source: str) -> None:
     assert isinstance(parse_as_here(source), ast.Module)
+
+
+def test_a_chain_of_a_thousand_branches_ends_nothing() -> None:
+    chain = "if a:\n    x\n" + "elif b:\n    x\n" * 1000
+    assert [each.name for each in outline(f"{chain}def f(): ...\n")] == ["f"]
+    find_mutations("a.py", chain)

@@ -61,7 +61,7 @@ FORMS = {
     ),
     "setup.cfg": (
         {
-            "setup.cfg": "[options]\ninstall_requires =\n    six>=1\n    # no\n    attrs; "
+            "setup.cfg": "[options]\ninstall_requires =\n    six>=1  # old\n    # no\n    attrs; "
             "python_version < '4'\n[options.extras_require]\ntest = pytest\ndocs = sphinx\n"
         },
         ("attrs; python_version < '4'", "pytest", "six>=1"),
