@@ -402,6 +402,8 @@ def forbidden_tests(step: Step, order: WorkOrder) -> Iterator[Finding]:
 
 def forbidding(order: WorkOrder, folded: str) -> str:
     """Return the entry of `forbidden` that covers a folded path, or a folder of it; "" for none."""
+    if not order.forbidden:
+        return ""
     parts = folded.split("/")
     places = {"/".join(parts[:depth]) for depth in range(1, len(parts) + 1)}
     for each in order.forbidden:

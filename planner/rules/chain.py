@@ -358,7 +358,7 @@ def unwritable_files(step: Step, order: WorkOrder) -> Iterator[Finding]:
     seen: dict[str, str] = {}
     for index, path in enumerate(order.allowed_files):
         other = seen.setdefault(fold_path(path), path)
-        if not glob_characters(path) and (why := _why_unwritable(step, order, path, other)):
+        if (why := _why_unwritable(step, order, path, other)) and not glob_characters(path):
             yield step.finding("E114", at("allowed_files", index), f"{quoted(path)} {why}")
 
 

@@ -104,6 +104,8 @@ def is_git_path(path: str) -> bool:
     compatibility forms, trailing dots and spaces, NTFS streams (`.git::$INDEX_ALLOCATION`) and
     backslashes.
     """
+    if path.isascii() and "git" not in path.lower():
+        return False
     return any(_folds_into_git(part) for part in re.split(r"[/\\]", path))
 
 
