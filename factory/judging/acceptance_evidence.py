@@ -41,7 +41,7 @@ from factory.workbench.tree import NotReadable, Tree
 from shared.events.events import CommandTried, Emit
 from shared.files.atomic_io import make_folder, write_json, write_refused
 from shared.git import trees
-from shared.languages.acceptance_commands import runs_tests
+from shared.languages.acceptance_commands import analyse_command, runs_tests
 from shared.languages.registry import LANGUAGES, language_of
 from shared.processes.shell_words import split_words
 from shared.work_order.work_order import WorkOrder
@@ -267,6 +267,10 @@ _RUNS_NONE: Final = (
     "The command succeeds whatever the plan's tests hold, so it does not run them and proves "
     "nothing: the configuration that comes with this change must let the test runner run them."
 )
+_SKIPPED: Final = (
+    "The command reports {tests}, and {files} {skip} none: the code that they test, or what comes "
+    "with it, does. Each of the plan's tests has to run."
+)
 _LEAVES_OUT: Final = (
     "The command ran {now}, and {then} with {files} as before: the configuration that comes with "
     "this change must leave out none."
@@ -284,6 +288,8 @@ def command_without_tests(
     """
     plans = [each.path for each in trial.order.acceptance_files if is_test(each.path)]
     commands = tuple(dict.fromkeys(trial.order.acceptance_commands))
+    if skipping := next(_skipped_by_code(trial, tests, plans), None):
+        return skipping
     runners = [each for each in commands if runs_tests(each)]
     if not plans or not runners or not trial.configuring:
         return None
@@ -297,6 +303,22 @@ def command_without_tests(
         return unread[0], _RUNS_NONE
     naming = {each: tests[each] for each in runners if each in tests and _names(each, plans)}
     return next(_left_out(trial, naming), None)
+
+
+def _skipped_by_code(
+    trial: Trial, tests: Mapping[str, CountedTests], plans: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the commands whose tests are the plan's, where others than these skipped some."""
+    for text in trial.order.acceptance_commands:
+        counted = tests.get(text)
+        if counted is None or not counted.skipped:
+            continue
+        command, sources = analyse_command(text), _sources(trial.tree, plans)
+        for language in LANGUAGES:
+            if language.skips_none is not None and language.skips_none(command, sources):
+                skip = "skips" if len(plans) == 1 else "skip"
+                said = {"tests": counted.describe(), "files": name_paths(plans), "skip": skip}
+                yield text, _SKIPPED.format(**said)
 
 
 def _passing_on(

@@ -47,6 +47,67 @@ def test_a_change_that_makes_pytest_quiet_is_judged_by_a_sign_for_each_test(
     assert factory.run(BY_PYTEST, [reply], max_attempts=1).verdict == "PASS"
 
 
+BY_UNITTEST = """import unittest
+
+from app import double
+
+
+class Doubling(unittest.TestCase):
+    def test_none(self):
+        self.assertEqual(double(0), 0)
+
+    def test_double(self):
+        self.assertEqual(double(2), 4)
+"""
+SKIPPING = {
+    "pytest": "import pytest\n\ndef double(number):\n    {} or pytest.{}('later')\n    return 0\n",
+    "unittest": "import unittest\n\ndef double(number):\n    if {}:\n        return 0\n"
+    "    raise unittest.SkipTest('later')\n",
+}
+RIGHT_BUT_ONE = SKIPPING["unittest"].format("not number")
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("python -m unittest tests.test_app", RIGHT_BUT_ONE),
+        pytest.param(
+            "python -m unittest -v tests.test_app.Doubling", RIGHT_BUT_ONE, marks=pytest.mark.rest
+        ),
+        pytest.param(
+            "python -m pytest -q ./tests/test_app.py", RIGHT_BUT_ONE, marks=pytest.mark.rest
+        ),
+        pytest.param(
+            "python -m pytest tests/test_app.py::Doubling",
+            SKIPPING["pytest"].format("not number", "xfail"),
+            marks=pytest.mark.rest,
+        ),
+    ],
+)
+def test_code_that_skips_its_own_test_proves_nothing(
+    factory: Factory, command: str, code: str
+) -> None:
+    commit_all(factory.repo, {"scripts/verify.sh": "true\n", "app.py": WRONG})
+    document = BY_PYTEST | {
+        "acceptance_files": [{"path": "tests/test_app.py", "content": BY_UNITTEST}],
+        "acceptance_commands": [command],
+    }
+    summary = factory.run(document, [proposal({"app.py": code})], max_attempts=1)
+    assert stages(summary) == [Stage.ACCEPTANCE_FAILED]
+    assert summary.failure is not None
+    said = "reports 1 test, 1 skipped, and tests/test_app.py skips none"
+    assert said in summary.failure.excerpt
+
+
+@pytest.mark.rest
+def test_a_test_of_the_plan_may_skip_by_itself(factory: Factory) -> None:
+    commit_all(factory.repo, {"scripts/verify.sh": "true\n", "app.py": WRONG})
+    skipped = "\n\n@pytest.mark.skipif(True, reason='of another machine')\ndef test_no():\n    ...\n"
+    files = [{"path": "tests/test_app.py", "content": f"import pytest\n{TEST}{skipped}"}]
+    reply = proposal({"app.py": "def double(number):\n    return 2 * number\n"})
+    assert factory.run(BY_PYTEST | {"acceptance_files": files}, [reply]).verdict == "PASS"
+
+
 def pytest_with(setting: str) -> str:
     return f"[project]\nname = 'shop'\n\n[tool.pytest.ini_options]\n{setting}\n"
 

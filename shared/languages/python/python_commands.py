@@ -6,7 +6,7 @@ import ast
 import posixpath
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from shared.languages.python.python_code import (
@@ -398,6 +398,37 @@ def _gives_up(body: Iterable[ast.stmt]) -> bool:
             case _:
                 continue
     return False
+
+
+_SKIPS = re.compile(
+    r"\b(?:skip|skip[iI]f|skipUnless|skipTest|importorskip|SkipTest|xfail|expectedFailure)\b"
+)
+
+
+def skips_none(command: Command, files: Mapping[str, str]) -> bool:
+    """Return whether a command runs tests of `files` alone, and none of these skips a test."""
+    named = _named_tests(command, files)
+    return bool(named) and not any(each is None or _SKIPS.search(files[each]) for each in named)
+
+
+def _named_tests(command: Command, files: Mapping[str, str]) -> set[str | None]:
+    """Return which of the files a command of pytest or unittest names; `None` for others."""
+    match command.run:
+        case ModuleRun(module="unittest", arguments=arguments):
+            names = (each for each in arguments if not each.startswith("-"))
+            return {_test_module(each, files) for each in names}
+        case _:
+            paths = map(posixpath.normpath, pytest_paths(command))
+            return {path if path in files else None for path in paths}
+
+
+def _test_module(name: str, files: Collection[str]) -> str | None:
+    """Return the file of a test, class or module that unittest is given by its dotted name."""
+    if name in files:
+        return name
+    parts = name.split(".")
+    paths = ("/".join(parts[:end]) + ".py" for end in range(len(parts), 0, -1))
+    return next((each for each in paths if each in files), None)
 
 
 def _words(root: ast.AST, left_out: Collection[ast.AST]) -> Iterator[str]:

@@ -223,6 +223,7 @@ PYTHON: Final = Language(
     ),
     examples=Examples("shared.languages.python"),
     chance=_CHANCE,
+    skips_none=python_commands.skips_none,
     new_test=NewTest(
         "tests/test_{stem}.py",
         "python -m pytest -q {path}",

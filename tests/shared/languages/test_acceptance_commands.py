@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.languages.acceptance_commands import analyse_command
-from shared.languages.python.python_commands import pytest_paths
+from shared.languages.python.python_commands import pytest_paths, skips_none
 from shared.languages.read_commands import CodeRun, ModuleRun, ProgramRun, ScriptRun, ShellCodeRun
 
 WORDS = st.lists(
@@ -128,3 +128,25 @@ def test_a_command_that_cannot_be_started_says_why(text: str, words: str) -> Non
     assert command.problem is not None
     assert words in command.problem
     assert command.argv == ()
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "expected"),
+    [
+        ("pytest -q tests/test_a.py", "def test_skips_blanks(): ...", True),
+        ("pytest -q tests/test_a.py tests/test_b.py", "", False),
+        ("pytest", "", False),
+        ("pytest tests", "", False),
+        ("pytest tests/test_a.py", "@pytest.mark.skipif(x)", False),
+        ("pytest tests/test_a.py", "unittest.SkipTest", False),
+        ("python -m unittest tests.test_a.T.test_one", "", True),
+        ("python -m unittest tests/test_a.py", "", True),
+        ("python -m unittest tests.test_a tests.test_b", "", False),
+        ("python -m unittest discover -s tests", "", False),
+        ("python tests/test_a.py", "", False),
+    ],
+)
+def test_a_command_skips_none_where_it_runs_only_files_that_skip_none(
+    command: str, text: str, expected: bool
+) -> None:
+    assert skips_none(analyse_command(command), {"tests/test_a.py": text}) is expected
