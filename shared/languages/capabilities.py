@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shared.languages.language_tools import Dependencies, Packages, Reports, Tools
     from shared.languages.planned_code import Plans, Rehearsals
     from shared.languages.property_tests import ChanceMark
-    from shared.languages.read_commands import CommandReader
+    from shared.languages.read_commands import Command, CommandReader
     from shared.work_order.work_order import Interface, WorkOrder
 
 

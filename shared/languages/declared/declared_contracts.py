@@ -267,13 +267,18 @@ class DeclaredConformance:
                 found.append(written)
                 continue
             found += self.differences(path, contract, written)
-            kept[path] = written, [each for each in contract.items if written.named(each.name)]
+            kept[path] = written, [each for each in contract.items if _may_ask(each, written)]
         if tools.runner is not None and not any(each.name == "" for each in found):
             found += self.wrong_types(kept, interfaces, sources, tools.runner)
         first: dict[tuple[str, str], ContractViolation] = {}
         for each in found:
             first.setdefault((each.path, each.name), each)
         return tuple(sorted(first.values(), key=lambda each: (each.path, each.name)))
+
+
+def _may_ask(item: Declared, written: Declarations) -> bool:
+    """Return whether a compiler can say something of a declaration that is there in some way."""
+    return item.kind == "implementation" or bool(written.named(item.name))
 
 
 def is_missing(path: str, item: Declared) -> ContractViolation:

@@ -12,9 +12,12 @@ from shared.languages.capabilities import ContractViolation
 from shared.languages.declared.declarations import (
     Declarations,
     Declared,
+    Member,
+    TypeParameters,
     block_parameters,
     cut,
     split_list,
+    split_outside,
     type_parameters,
 )
 from shared.languages.declared.declared_contracts import (
@@ -40,12 +43,15 @@ if TYPE_CHECKING:
 _SIGNATURE: Final = re.compile(
     r"fn (?P<words>[\w \"]*?)(?:<.*? >)?\((?P<kinds>.*)\) -> (?P<result>.*)", re.DOTALL
 )
-_FIELDS: Final = re.compile(r"struct_item  ?\( (?P<fields>.*?)(?: ,)? \)", re.DOTALL)
+_FIELDS: Final = re.compile(r"struct_item  ?(?:<.*?> )?\( (?P<fields>.*?)(?: ,)? \)", re.DOTALL)
 _PASSED_ON: Final = re.compile(r"\bpub(?:\s*\([^()]*\))?\s+use\b")
+_TRAILING: Final = re.compile(r" , ([)\]}>])")
 _PUBLIC: Final = re.compile(r"pub\b(?!\s*\()")
 _WHERE: Final = re.compile(r"\bwhere\b(?P<bounds>.*?)[,;{]?\s*$", re.DOTALL)
 _IMPL: Final = re.compile(r"(?:unsafe )?impl ?")
 _RECEIVER: Final = re.compile(r"(?P<before>(?:& )?(?:'\w+ )?(?:mut )?)self\b(?! :)")
+_IMPLEMENTED: Final = re.compile(r"(?:unsafe )?impl (?P<trait>[^!<].*?) for (?P<own>.+)")
+_BORROWED: Final = re.compile(r"&\s*")
 _UNNAMED: Final = re.compile(r"'_(?!\w)")
 _ELIDED: Final = re.compile(r"(&(?! ?') ?)|'_ ?")
 _LIFETIME: Final = "'llmch"
@@ -57,7 +63,9 @@ def write_probe(item: Declared) -> str:
         return _value_probe(item)
     if item.kind == "type":
         return _type_probe(item)
-    if item.kind != "function" or "impl " in item.key or " for " in item.around:
+    if item.kind == "implementation":
+        return _trait_probe(item)
+    if item.kind != "function" or " for " in item.around:
         return ""
     signature = _SIGNATURE.fullmatch(item.key)
     return _function_probe(item, signature) if signature is not None else ""
@@ -88,12 +96,38 @@ def _value_probe(item: Declared) -> str:
 def _type_probe(item: Declared) -> str:
     """Return the code for an alias and for public fields without names; "" for other types."""
     word, _, rest = item.key.partition(" ")
-    if re.search(rf"\b(?:struct|type)\s+{re.escape(item.name)}\s*<", item.text) or "impl " in rest:
+    given = type_parameters(item.key) if _is_generic(item) else TypeParameters()
+    name = f"{item.name}<{', '.join(given.names)}>" if given.names else item.name
+    kind, fields = (given.rest or rest).strip(), _public_fields(item)
+    if word == "type_item" and kind:
+        probe = f"fn({name}) -> {kind} = |x| x;"
+    elif fields:
+        probe = f"fn({', '.join(fields)}) -> {name} = {item.name};"
+    else:
         return ""
-    if word == "type_item" and rest.strip():
-        return f"const _: fn({item.name}) -> {rest.strip()} = |x| x;"
-    fields = _public_fields(item)
-    return f"const _: fn({', '.join(fields)}) -> {item.name} = {item.name};" if fields else ""
+    if not given.names:
+        return f"const _: {probe}"
+    own = (split_outside(each, "=", "<([", ">)]")[0] for each in given.each)  # without defaults
+    return f"const _: () = {{ fn probe<{', '.join(own)}>(){_bounds(item)} {{ let _: {probe} }} }};"
+
+
+def _is_generic(item: Declared) -> bool:
+    named = rf"\b(?:struct|type)\s+{re.escape(item.name)}\s*<"
+    return item.kind == "type" and re.search(named, item.text) is not None
+
+
+def _trait_probe(item: Declared) -> str:
+    """Return the code that asks for a trait of a type; "" where it has parameters of its own."""
+    found = _IMPLEMENTED.fullmatch(item.head)
+    if found is None:
+        return ""
+    trait, borrows = found["trait"], _BORROWED.search(found["trait"])
+    if "'" in trait or (borrows and "(" in trait):
+        return ""
+    if borrows:
+        trait = f"for<{_LIFETIME}> {_BORROWED.sub(f'&{_LIFETIME} ', trait)}"
+    asked = f"fn has<LlmchOwn: ?Sized + {trait}>() {{}}"
+    return f"const _: () = {{ {asked} fn probe() {{ has::<{found['own']}>(); }} }};"
 
 
 def _public_fields(item: Declared) -> list[str]:
@@ -111,22 +145,14 @@ def _function_probe(item: Declared, signature: re.Match[str]) -> str:
     parameters = sorted(
         (*unnamed, *outer.each, *inner.each), key=lambda each: not each.startswith("'")
     )
-    if parameters and inner.types:
+    if parameters and inner.types and "impl " not in item.key:
         path += f"::<{', '.join(inner.types)}>"
     if parameters and item.head.endswith(" ..."):
         return ""  # the end of its bounds is cut off
     generic = f"<{', '.join(parameters)}>" if parameters else ""
     words = signature["words"].split()
-    if "async" in words:
-        kinds = _owned(signature["kinds"], own)
-        if "unsafe" in words or _names_self(kinds, own):
-            return ""
-        given = split_list(kinds, "<([", ">)]")
-        listed = ", ".join(f"p{at}: {each}" for at, each in enumerate(given))
-        called = f"{path}({', '.join(f'p{at}' for at in range(len(given)))}).await"
-        result = _owned(signature["result"], own)
-        head = f"async fn probe{generic}({listed}){_bounds(item)}"
-        return f"const _: () = {{ {head} {{ let _: {result} = {called}; }} }};"
+    if "async" in words or "impl " in item.key:
+        return _call_probe(item, signature, own, (path, generic))
     kind = _pointer(signature["kinds"], signature["result"], own, _before_pointer(words))
     if not kind:
         return ""
@@ -134,6 +160,30 @@ def _function_probe(item: Declared, signature: re.Match[str]) -> str:
         return f"const _: {kind} = {path};"
     head = f"fn probe{generic}(){_bounds(item)}"
     return f"const _: () = {{ {head} {{ let _: {kind} = {path}; }} }};"
+
+
+def _call_probe(item: Declared, signature: re.Match[str], own: str, named: tuple[str, str]) -> str:
+    """Return the code that calls a function with what it declares to take, and uses its result.
+
+    `named` are its path and the parameters of the code. No pointer shows what `impl Trait` takes.
+    """
+    words, (path, generic) = signature["words"].split(), named
+    kinds, result = (_owned(signature[each], own) for each in ("kinds", "result"))
+    if "unsafe" in words or _names_self(kinds, own):
+        return ""
+    given = split_list(kinds, "<([", ">)]")
+    listed = ", ".join(f"p{at}: {each}" for at, each in enumerate(given))
+    is_async = "async" in words
+    called = f"{path}({', '.join(f'p{at}' for at in range(len(given)))}){'.await' * is_async}"
+    traits = result.removeprefix("impl ")
+    if "impl " not in result:
+        use = f"let _: {result} = {called};"
+    elif traits == result or generic or re.search(r"[&']|\bimpl ", traits):
+        use = f"let _ = {called};"
+    else:
+        use = f"fn has<LlmchOwn: {traits}>(_: LlmchOwn) {{}} has({called});"
+    head = f"{'async ' * is_async}fn probe{generic}({listed}){_bounds(item)}"
+    return f"const _: () = {{ {head} {{ {use} }} }};"
 
 
 def _before_pointer(words: Sequence[str]) -> str:
@@ -332,7 +382,7 @@ def _no_method(message: str, own_types: frozenset[str]) -> Reading:
 _DERIVED: Final = re.compile(r"derive\(([^)]*)\)")
 _WRONG_TYPE: Final = "E0308"
 # A generic function, or its type, has other type parameters or asks more of them.
-_WRONG_BOUNDS: Final = frozenset({_WRONG_TYPE, "E0277", "E0107", "E0599"})
+_WRONG_BOUNDS: Final = frozenset({_WRONG_TYPE, "E0277", "E0271", "E0107", "E0599"})
 
 
 def reads(path: str) -> bool:
@@ -389,7 +439,8 @@ def _differences(path: str, item: Declared, written: Declarations) -> Iterator[C
             message = f"`{item.name}` is declared with `derive({trait})`, and has no {trait}"
             yield ContractViolation(path, item.name, message)
     if has[0].members:
-        yield from compare_members(path, item, has[0])
+        spelled = _as_declared(has[0].members, item.members)
+        yield from compare_members(path, item, replace(has[0], members=spelled))
         yield from _hidden_members(path, item, has[0])
 
 
@@ -407,6 +458,28 @@ def _is_less(item: Declared, has: Declared) -> bool:
         return True
     fields, found = _public_fields(item), _FIELDS.fullmatch(has.key)
     return found is not None and found["fields"].count("pub ") < len(fields)
+
+
+def _as_declared(
+    members: Mapping[str, Member], declared: Mapping[str, Member]
+) -> Mapping[str, Member]:
+    """Return members, with the declared one for each whose types are only spelled otherwise."""
+    return {
+        name: declared[name]
+        if name in declared and _is_spelled(each.key, declared[name].key)
+        else each
+        for name, each in members.items()
+    }
+
+
+def _is_spelled(key: str, declared: str) -> bool:
+    """Return whether two keys differ in last commas, and in how much of paths they write."""
+    pairs = [_TRAILING.sub(r" \1", each).split() for each in (key, declared)]
+    words = [re.sub(r"(\w+) :: ", r"\1::", " ".join(each)).split() for each in pairs]
+    return len(words[0]) == len(words[1]) and all(
+        one == other or f"::{one}".endswith(f"::{other}") or f"::{other}".endswith(f"::{one}")
+        for one, other in zip(*words, strict=True)
+    )
 
 
 def _hidden_members(path: str, item: Declared, has: Declared) -> Iterator[ContractViolation]:
@@ -453,7 +526,11 @@ def _wrong_types(
         argv = ("cargo", "check", "--offline", "--message-format=json", "--manifest-path", manifest)
         for each in read_complaints(run_compiler(runner, files, argv, "cargo").stdout):
             at = next((p for p in (each.path, folder + each.path) if (p, each.line) in places), "")
-            if at and _is_difference(each, item := places[at, each.line], kept[at][0]):
+            if not (at and _is_difference(each, item := places[at, each.line], kept[at][0])):
+                continue
+            if item.kind == "implementation":
+                yield is_missing(at, replace(item, head=cut(item.head)))
+            else:
                 written = kept[at][0].named(item.name)[0]
                 shown = (item.head, written.head)
                 if item.head == written.head:  # the blocks around them differ
@@ -479,6 +556,10 @@ def _is_difference(complaint: Complaint, item: Declared, written: Declarations) 
     same = [each.around for each in written.named(item.name) if each.kind == item.kind]
     if len(same) > len(set(same)):
         return False  # each is for other circumstances, as their `cfg` says
+    if item.kind == "implementation":
+        alike = (each for each in written.items if _trait(each.name) == _trait(item.name))
+        is_conditional = any("cfg" in each.text.partition("impl")[0] for each in alike)
+        return complaint.rule == "E0277" and not is_conditional
     if _is_async(item):
         own = written.named(item.name)[0]
         if _REPLACING.search(own.text[: own.marked]):
@@ -487,7 +568,10 @@ def _is_difference(complaint: Complaint, item: Declared, written: Declarations) 
         if waits or complaint.rule == "E0061":
             return True
     if item.kind == "type":
-        return complaint.rule in (_WRONG_TYPE, "E0423")
+        is_other = _is_generic(item) and complaint.rule in _WRONG_BOUNDS
+        return is_other or complaint.rule in (_WRONG_TYPE, "E0423")
+    if "impl " in item.key and complaint.rule in (_WRONG_TYPE, "E0277", "E0271", "E0061"):
+        return True
     inner = type_parameters(item.key).names if item.kind == "function" else ()
     if not inner and not block_parameters(item.around).names:
         return complaint.rule == _WRONG_TYPE

@@ -683,6 +683,104 @@ def test_constants_and_what_lives_for_ever_are_compared(
     assert [each.name for each in found] == ([name] if name else [])
 
 
+ID = "pub struct Id(pub u64);\n"
+FROM = (
+    "impl From<{0}> for Id {{\n    fn from(n: {0}) -> Self {{\n        Id(n as u64)\n    }}\n}}\n"
+)
+EVEN = "pub fn even(all: {}) -> {} {{\n    all.into_iter().filter(|n| n % 2 == 0)\n}}\n"
+WRAP = "pub struct Wrap<T: Clone>(pub T, pub u8);"
+
+
+@pytest.mark.parametrize(
+    ("stub", "code", "name"),
+    [
+        (f"{ID}impl From<u32> for Id {{}}", ID + FROM.format("u32"), None),
+        (f"{ID}impl From<u32> for Id {{}}", ID + FROM.format("u16"), "From<u32> for Id"),
+        (
+            f"{ID}impl From<u32> for Id {{}}",
+            f"{ID}impl<T: Into<u64>> From<T> for Id {{\n    fn from(n: T) -> Self {{\n"
+            "        Id(n.into())\n    }\n}\n",
+            None,
+        ),
+        (
+            f"{ID}impl PartialEq<&str> for Id {{}}",
+            f"{ID}impl PartialEq<&str> for Id {{\n    fn eq(&self, _: &&str) -> bool {{\n"
+            "        false\n    }\n}\n",
+            None,
+        ),
+        (
+            f"{ID}impl PartialEq<&str> for Id {{}}",
+            f"{ID}impl PartialEq<u8> for Id {{\n    fn eq(&self, _: &u8) -> bool {{\n"
+            "        false\n    }\n}\n",
+            "PartialEq<&str> for Id",
+        ),
+        (
+            "pub fn even(all: impl IntoIterator<Item = u32>) -> impl Iterator<Item = u32>;",
+            EVEN.format("impl IntoIterator<Item = u32>", "impl Iterator<Item = u32>"),
+            None,
+        ),
+        (
+            "pub fn even(all: impl IntoIterator<Item = u32>) -> impl Iterator<Item = u32>;",
+            EVEN.format("Vec<u32>", "impl Iterator<Item = u32>"),
+            "even",
+        ),
+        (
+            "pub fn even(all: impl IntoIterator<Item = u32>) -> impl Iterator<Item = u32>;",
+            EVEN.format("impl IntoIterator<Item = u64>", "impl Iterator<Item = u64>"),
+            "even",
+        ),
+        (
+            "pub fn even(all: Vec<u32>) -> impl Iterator<Item = u32>;",
+            EVEN.format("Vec<u32>", "std::vec::IntoIter<u32>").replace(
+                ".filter(|n| n % 2 == 0)", ""
+            ),
+            None,
+        ),
+        (
+            "pub fn even(all: Vec<u32>) -> impl Iterator<Item = u32>;",
+            "pub fn even(all: Vec<u32>) -> Vec<u32> {\n    all\n}\n",
+            "even",
+        ),
+        (
+            "pub struct A;\nimpl A {\n    pub fn each(&self, by: impl Fn(&str) -> u8) -> u8;\n}",
+            "pub struct A;\nimpl A {\n    pub fn each<F: Fn(&str) -> u8>(&self, by: F) -> u8 {\n"
+            '        by("a")\n    }\n}\n',
+            None,
+        ),
+        (
+            "pub struct A;\nimpl A {\n    pub fn each(&self, by: impl Fn(&str) -> u8) -> u8;\n}",
+            "pub struct A;\nimpl A {\n    pub fn each(&self, by: fn(u8) -> u8) -> u8 {\n"
+            "        by(1)\n    }\n}\n",
+            "A.each",
+        ),
+        ("pub type Pair<T> = (T, u8);", "pub type Pair<U> = (U, u8);\n", None),
+        ("pub type Pair<T> = (T, u8);", "pub type Pair<T> = (u8, T);\n", "Pair"),
+        (WRAP, f"{WRAP}\n", None),
+        (WRAP, WRAP.replace("T: Clone", "T: Copy"), "Wrap"),
+        (WRAP, WRAP.replace("pub u8", "pub u16"), "Wrap"),
+        (
+            "pub enum Shape {\n    Box { w: u8, h: u8 },\n}",
+            "pub enum Shape {\n    Box {\n        w: u8,\n        h: u8,\n    },\n}\n",
+            None,
+        ),
+        (
+            "pub struct Bag {\n    pub of: HashMap<String, u8>,\n}",
+            "pub struct Bag {\n    pub of: std::collections::HashMap<String, u8>,\n}\n",
+            None,
+        ),
+        (
+            "pub struct Bag {\n    pub of: std::fmt::Error,\n}",
+            "pub struct Bag {\n    pub of: std::io::Error,\n}\n",
+            "Bag.of",
+        ),
+    ],
+)
+def test_traits_and_generic_types_are_compared_by_what_they_take(
+    runner: SandboxRunner, stub: str, code: str, name: str | None
+) -> None:
+    assert _broken(runner, stub, code) == ([name] if name else [])
+
+
 def weakness(test: str) -> str:
     """Return the code that is reported for a command that runs this file of tests alone."""
     order = Order({"src/game.rs": GAME}, {"tests/game.rs": test})
