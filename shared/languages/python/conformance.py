@@ -26,6 +26,7 @@ from shared.languages.python.python_code import (
     ROOTS,
     absolute_module,
     base_names,
+    decorator_names,
     name_behind,
     package_of,
 )
@@ -116,6 +117,7 @@ def _absolute_imports(body: Sequence[ast.stmt], package: Sequence[str]) -> Itera
 _PLAIN_BASES: Final = frozenset(
     {"object", "ABC", "Enum", "IntEnum", "StrEnum", "Flag", "IntFlag", "Generic"}
 )
+_PROPERTIES: Final = frozenset({"property", "cached_property", "setter", "getter", "deleter"})
 # These names are about the stub itself, and not about the code.
 _ABOUT_THE_STUB: Final = frozenset({"__all__", "__slots__", "__match_args__", "__hash__"})
 # A class that uses one of these names may make attributes when it runs.
@@ -132,11 +134,12 @@ def missing_names(subject: Subject) -> Iterator[ContractViolation]:
         had = subject.had.get(name)
         if had is None:
             is_helper = name.startswith("_") or name in type_variables(subject.stub)
-            if declared.kind != "import" and not is_helper and not subject.is_open:
+            is_excused = declared.kind == "import" or is_helper or subject.is_open
+            if not is_excused and name not in set(_bound_in_passing(subject.tree)):
                 yield ContractViolation(
                     subject.path, name, f"`{shown(declared)}` is declared and missing"
                 )
-        elif declared.kind == "class" and (had.kind == "function" or _is_plain_value(had)):
+        elif _is_no_more(declared, had) and name not in set(_bound_in_passing(subject.tree)):
             yield _kind_violation(subject, name, declared, had)
         elif declared.kind == had.kind == "function":
             yield from _check_coroutine(subject, name, declared, had)
@@ -149,10 +152,36 @@ _VALUES: Final = (
 )  # fmt: skip
 
 
-def _is_plain_value(had: BoundName) -> bool:
-    """Return whether a variable is never a class, as an alias or what a call returns may be."""
-    values = (getattr(each, "value", None) for each in had.nodes)
-    return had.kind == "variable" and all(isinstance(each, _VALUES) for each in values)
+def _is_no_more(declared: BoundName, had: BoundName) -> bool:
+    """Return whether a class or function is something else that cannot stand for it.
+
+    A variable may be an alias of one, or what a call returns.
+    """
+    if declared.kind not in ("class", "function"):
+        return False
+    if declared.kind == "class" and had.kind == "function":
+        return True
+    values = [getattr(each, "value", None) for each in had.nodes]
+    if declared.kind == "function" and not all(isinstance(each, ast.Assign) for each in had.nodes):
+        return False  # an annotation says that it is called, and something sets it later
+    kinds = _VALUES if declared.kind == "class" else _VALUES[:-1]
+    return had.kind == "variable" and all(isinstance(each, kinds) for each in values)
+
+
+def _bound_in_passing(tree: ast.Module) -> Iterator[str]:
+    """Yield the names that `:=`, the patterns of `match` and `global` bind anywhere in a file."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.NamedExpr(target=ast.Name(id=name)):
+                yield name
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                yield name
+            case ast.MatchMapping(rest=str(name)):
+                yield name
+            case ast.Global(names=names):
+                yield from names
+            case _:
+                continue
 
 
 def _members(
@@ -161,20 +190,36 @@ def _members(
     node = had.nodes[-1]
     assert isinstance(node, ast.ClassDef), "the kind says so"
     is_whole = base_names(node) <= _PLAIN_BASES and not node.keywords and not _is_dynamic(node)
-    own = {*had.members, *_set_on_self(node)}
+    own = {*had.members, *_set_on_self(node), *_bound_in_passing(ast.Module(node.body, []))}
     for member, promised in declared.members.items():
         here = had.members.get(member)
         if member in _ABOUT_THE_STUB:
             continue
         if here is None:
             missing = is_whole and member not in own and not _may_be_unwritten(member, node)
+            missing = missing and member not in _set_on(name, subject.tree)
             if missing and promised.kind in ("function", "variable", "class"):
                 message = f"`{shown(promised)}` is declared and missing"
                 yield ContractViolation(subject.path, f"{name}.{member}", message)
+        elif promised.kind == "function" and _is_no_more(promised, here):
+            is_property = _PROPERTIES & decorator_names(promised.nodes[-1])
+            if not (is_property or _is_dynamic(node) or member in _set_on_self(node)):
+                yield _kind_violation(subject, f"{name}.{member}", promised, here)
         elif promised.kind == here.kind == "function":
             yield from _check_coroutine(subject, f"{name}.{member}", promised, here)
         elif promised.kind == here.kind == "class":
             yield from _members(subject, f"{name}.{member}", promised, here)
+
+
+def _set_on(name: str, tree: ast.Module) -> Iterator[str]:
+    """Yield the attributes that a file sets on the class `name` by its name."""
+    for each in ast.walk(tree):
+        if (
+            isinstance(each, ast.Attribute)
+            and isinstance(each.ctx, ast.Store)
+            and ast.unparse(each.value) == name
+        ):
+            yield each.attr
 
 
 def _may_be_unwritten(member: str, node: ast.ClassDef) -> bool:
@@ -301,6 +346,9 @@ def _probe_violations(
         return
     if declared is None or not _is_violated(diagnostic, use, declared, had, classes):
         return
+    if use.kind == "base" and had is not None:
+        yield _kind_violation(subject, use.name, declared, had)
+        return
     yield ContractViolation(subject.path, use.name, _difference(declared, had, diagnostic))
 
 
@@ -314,6 +362,7 @@ def _surely_lacks(diagnostic: Diagnostic, name: str, subject: Subject) -> bool:
         and read_complaint(diagnostic).mistake is Mistake.VALUE_LACKS
         and f'has no attribute "{member}"' in diagnostic.message
         and not (node.decorator_list or _is_dynamic(node) or member in _set_on_self(node))
+        and member not in _set_on(owner, subject.tree)
     )
 
 
@@ -340,7 +389,7 @@ def _is_violated(
 ) -> bool:
     complaint = read_complaint(diagnostic)
     match use.kind:
-        case "shape":
+        case "shape" | "base":
             return complaint.mistake is Mistake.STORE
         case "types":
             return had is not None and surely_incompatible(declared, had, classes.__contains__)

@@ -129,19 +129,27 @@ def type_variables(stub: Mapping[str, BoundName]) -> frozenset[str]:
     )
 
 
-Kind = Literal["shape", "types", "value", "attribute"]
+Kind = Literal["shape", "types", "value", "attribute", "base"]
 
 _TRANSPARENT: Final = frozenset(
     {"staticmethod", "classmethod", "abstractmethod", "override", "final", "overload", "cache",
      "lru_cache", "property", "cached_property"}
 )  # fmt: skip
+# What a function with such a decorator returns. The type of what it gives is not compared.
+_MANAGERS: Final = {
+    "contextmanager": "_contextlib.AbstractContextManager[Any]",
+    "asynccontextmanager": "_contextlib.AbstractAsyncContextManager[Any]",
+}
+# Bases that are no types of values, or that any class has.
+_NO_VALUES: Final = frozenset({"Generic", "Protocol", "TypedDict", "NamedTuple", "ABC", "object"})
 
 
 @dataclass(frozen=True, slots=True)
 class ConformanceProbe:
     """Represent one use of a declared name.
 
-    A probe of the kind `shape` checks only the number and the names of the parameters.
+    A probe of the kind `shape` checks only the number and the names of the parameters, and `base`
+    that a class has a base.
     """
 
     name: str
@@ -174,6 +182,7 @@ class ProbeBuilder:
         self._variables = type_variables(stub)
         self._lines = [
             "from __future__ import annotations",
+            "import contextlib as _contextlib",
             "from typing import Any, Protocol, overload",
             *imports,
             f"import {module} as _m",
@@ -199,6 +208,7 @@ class ProbeBuilder:
 
     def _class(self, name: str, declaration: BoundName) -> None:
         self._constructor(name, declaration)
+        self._bases(name, declaration.nodes[-1])
         for member, each in declaration.members.items():
             qualified = f"{name}.{member}"
             if member in {"__init__", "__new__"} or (each.kind == "import"):
@@ -208,6 +218,13 @@ class ProbeBuilder:
                 self._method(name, member, each, node)
             elif each.kind == "variable":
                 self._on_instance(name, qualified, member, node)
+
+    def _bases(self, name: str, node: ast.stmt) -> None:
+        for base in node.bases if isinstance(node, ast.ClassDef) else ():
+            if name_behind(base) not in _NO_VALUES:
+                self._count += 1
+                text = ast.unparse(self._type(base))
+                self._assign(ConformanceProbe(name, "base"), text, "_x", f"_m.{name}")
 
     def _method(self, owner: str, member: str, declaration: BoundName, node: FunctionNode) -> None:
         qualified, decorators = f"{owner}.{member}", decorator_names(node)
@@ -231,9 +248,12 @@ class ProbeBuilder:
         owner: str | None = None,
     ) -> None:
         nodes = [each for each in declaration.nodes if isinstance(each, FunctionNode)]
-        if not all(decorator_names(each) <= _TRANSPARENT for each in nodes):
+        decorators = {each for node in nodes for each in decorator_names(node)}
+        managers = [each for each in _MANAGERS if each in decorators]
+        if not decorators <= _TRANSPARENT | _MANAGERS.keys() or (managers and len(nodes) > 1):
             return  # the signature behind such a decorator cannot be written down
-        for kind in ("shape", "types"):
+        kinds: tuple[Kind, ...] = ("shape",) if managers else ("shape", "types")
+        for kind in kinds:
             self._count += 1
             protocol = f"_P{self._count}"
             self._lines.append(f"class {protocol}(Protocol):")
@@ -241,6 +261,8 @@ class ProbeBuilder:
                 if len(nodes) > 1:
                     self._lines.append("    @overload")
                 method = self._callback(node, typed=kind == "types", skip_first=skip_first)
+                for each in managers:
+                    method.returns = ast.parse(_MANAGERS[each], mode="eval").body
                 self._lines += [f"    {line}" for line in ast.unparse(method).split("\n")]
             self._assign(ConformanceProbe(name, kind), protocol, target, owner)
 

@@ -12,8 +12,31 @@ from shared.work_order.work_order import Interface
 
 GRID = "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass Maze:\n    width: int\n"
 
+MANAGED = "from contextlib import contextmanager\nfrom collections.abc import Iterator\n"
+
 # Stub, and an implementation that keeps it.
 RIGHT = [
+    ("WIDE: bool", "if WIDE := bool(len('a')):\n    pass"),
+    ("SIDE: int", "match (1, 2):\n    case (1, SIDE):\n        pass"),
+    (
+        "class A:\n    def m(self) -> int: ...",
+        "class A:\n    pass\n\n\ndef _m(self):\n    return 1\n\n\nA.m = _m",
+    ),
+    ("class E(LookupError): ...", "class D(KeyError):\n    pass\n\n\nclass E(D):\n    pass"),
+    ("class E(ValueError): ...", "from nowhere import Base\n\n\nclass E(Base):\n    pass"),
+    (
+        "from enum import Enum\nclass C(str, Enum):\n    A = 'a'",
+        "from enum import StrEnum\n\n\nclass C(StrEnum):\n    A = 'a'",
+    ),
+    (
+        "from typing import Callable\nclass A:\n    def on(self) -> None: ...",
+        "from typing import Callable\nclass A:\n    on: Callable[[], None] = None",
+    ),
+    (
+        f"{MANAGED}@contextmanager\ndef f(a: str) -> Iterator[int]: ...",
+        "class f:\n    def __init__(self, a: str) -> None: ...\n    def __enter__(self): ...\n"
+        "    def __exit__(self, *a: object) -> None: ...",
+    ),
     ("def f(a: int) -> str: ...", "def f(a: int) -> str:\n    return str(a)"),
     ("def f(a: int) -> str: ...", "def f(a):\n    return str(a)"),
     (
@@ -140,6 +163,25 @@ RIGHT = [
 
 # Stub, an implementation that does not keep it, and the name at fault.
 WRONG = [
+    ("def f(a: int) -> str: ...", "f = None", "f"),
+    ("class A:\n    def m(self) -> int: ...", "class A:\n    m = None", "A.m"),
+    ("class E(ValueError): ...", "class E(Exception):\n    pass", "E"),
+    ("class B: ...\nclass A(B): ...", "class B:\n    pass\n\n\nclass A:\n    pass", "A"),
+    (
+        f"{MANAGED}@contextmanager\ndef f(a: str) -> Iterator[int]: ...",
+        "def f(a):\n    yield 1",
+        "f",
+    ),
+    (
+        f"{MANAGED}@contextmanager\ndef f(a: str) -> Iterator[int]: ...",
+        f"{MANAGED}@contextmanager\ndef f(a, b):\n    yield 1",
+        "f",
+    ),
+    (
+        f"{MANAGED}class A:\n    @contextmanager\n    def m(self) -> Iterator[int]: ...",
+        "class A:\n    def m(self):\n        return 1",
+        "A.m",
+    ),
     ("def f(a: int) -> str: ...", "def g(a):\n    return ''", "f"),
     ("def f(a: int, b: int) -> str: ...", "def f(a):\n    return ''", "f"),
     ("def f(a: int) -> str: ...", "def f(a, b):\n    return ''", "f"),
