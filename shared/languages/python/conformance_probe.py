@@ -119,6 +119,10 @@ def _deep_copy(node: ast.expr) -> ast.expr:
     return ast.parse(ast.unparse(node), mode="eval").body
 
 
+def _mentions_managers(imports: Sequence[str]) -> bool:
+    return any("contextlib" in each for each in imports)
+
+
 def type_variables(stub: Mapping[str, BoundName]) -> frozenset[str]:
     return frozenset(
         name
@@ -180,11 +184,12 @@ class ProbeBuilder:
     ) -> None:
         self._stub = {name: each for name, each in stub.items() if name in present}
         self._variables = type_variables(stub)
+        self._has_managers = _mentions_managers(imports)
         self._lines = [
             "from __future__ import annotations",
-            "import contextlib as _contextlib",
             "from typing import Any, Protocol, overload",
             *imports,
+            *(["import contextlib as _contextlib"] if _mentions_managers(imports) else ()),
             f"import {module} as _m",
         ]
         types = sorted(name for name in self._stub if name not in self._variables)
@@ -249,8 +254,8 @@ class ProbeBuilder:
     ) -> None:
         nodes = [each for each in declaration.nodes if isinstance(each, FunctionNode)]
         decorators = {each for node in nodes for each in decorator_names(node)}
-        managers = [each for each in _MANAGERS if each in decorators]
-        if not decorators <= _TRANSPARENT | _MANAGERS.keys() or (managers and len(nodes) > 1):
+        managers = [each for each in _MANAGERS if each in decorators and self._has_managers]
+        if not decorators <= {*_TRANSPARENT, *managers} or (managers and len(nodes) > 1):
             return  # the signature behind such a decorator cannot be written down
         kinds: tuple[Kind, ...] = ("shape",) if managers else ("shape", "types")
         for kind in kinds:
