@@ -6,7 +6,7 @@ import ast
 import configparser
 import posixpath
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -182,17 +182,20 @@ def _from_list(
 
 
 def _included(files: ManifestFiles, path: str, number: int, named: str) -> str:
-    target = posixpath.normpath(posixpath.join(posixpath.dirname(path), named))
+    folder = posixpath.dirname(path) if number else ""  # a place without a line is of the root
+    target = posixpath.normpath(posixpath.join(folder, named))
     outside = named.startswith("/") or target.startswith("../") or ":" in named
     if outside or files.text(target) is None:
         reason = "leads out of the repo" if outside else "names no file of the repo"
+        line = f":{number}" if number else ""
         raise InvalidInput(
-            f"{path}:{number}: the include {named[:200]!r} {reason}",
+            f"{path}{line}: the include {named[:200]!r} {reason}",
             "correct it, or prepare an environment and pass --python",
         )
     return target
 
 
+_FILES: Final = re.compile(r"\s*file:")
 _SETUPTOOLS_FILES_LISTS: Final = ("install_requires", "tests_require")
 
 
@@ -205,15 +208,28 @@ def from_setup_cfg(files: ManifestFiles) -> Iterator[DeclaredRequirement]:
         raise InvalidInput(f"setup.cfg cannot be read: {words}", "correct it") from error
     for key in _SETUPTOOLS_FILES_LISTS:
         text = parser.get("options", key, fallback="")
-        yield from _lines(f"setup.cfg: options.{key}", text)
+        yield from _lines(files, f"setup.cfg: options.{key}", text)
     for name in TEST_NAMES:
         text = parser.get("options.extras_require", name, fallback="")
-        yield from _lines(f"setup.cfg: options.extras_require.{name}", text)
+        yield from _lines(files, f"setup.cfg: options.extras_require.{name}", text)
 
 
-def _lines(place: str, text: str) -> Iterator[DeclaredRequirement]:
+def _lines(files: ManifestFiles, place: str, text: str) -> Iterator[DeclaredRequirement]:
+    if (found := _FILES.match(text)) is not None:
+        yield from _from_files(files, place, text[found.end() :].replace("\n", ",").split(","))
+        return
     lines = (_COMMENT.sub("", each).strip() for each in text.replace("\n", ";;").split(";;"))
     yield from (DeclaredRequirement(place, line) for line in lines if line)
+
+
+def _from_files(
+    files: ManifestFiles, place: str, names: Iterable[str]
+) -> Iterator[DeclaredRequirement]:
+    """Yield what the lists declare that setuptools is to read instead of a list in place."""
+    seen: set[tuple[str, bool]] = set()
+    for named in filter(None, map(str.strip, names)):
+        target = _included(files, place, 0, named)
+        yield from _from_list(files, target, seen, constraint=False)
 
 
 def from_setup_py(files: ManifestFiles) -> tuple[list[DeclaredRequirement], list[str]]:
@@ -293,7 +309,7 @@ _NUMBERS = re.compile(r"\d{1,9}(?!\d)(?:\.\d{1,9}(?!\d))*+")
 _FOREIGN: Final = ("git", "path", "url", "file")
 
 
-def from_pyproject(document: Table) -> Iterator[DeclaredRequirement]:
+def from_pyproject(document: Table, files: ManifestFiles) -> Iterator[DeclaredRequirement]:
     """Yield what the project and its tests require.
 
     Raises `InvalidInput` for a package that comes from elsewhere than an index.
@@ -303,6 +319,12 @@ def from_pyproject(document: Table) -> Iterator[DeclaredRequirement]:
     extras = table(project, "optional-dependencies")
     for name in TEST_NAMES:
         yield from _texts(f"project.optional-dependencies.{name}", extras.get(name))
+    dynamic = table(document, "tool", "setuptools", "dynamic")
+    extras = table(dynamic, "optional-dependencies")
+    for each in (table(dynamic, "dependencies"), *(table(extras, name) for name in TEST_NAMES)):
+        named = each.get("file")
+        lists = [named] if isinstance(named, str) else _texts_requirements(named)
+        yield from _from_files(files, "pyproject.toml: tool.setuptools.dynamic", lists)
     groups = table(document, "dependency-groups")
     for name in TEST_NAMES:
         yield from _from_group(groups, name, frozenset())

@@ -137,7 +137,7 @@ def read_wishes(files: ManifestFiles, environment: Mapping[str, str]) -> WantedP
     own = read_toml(_PROJECT, files.text(_PROJECT) or "")
     computed, notes = from_setup_py(files)
     pipfile = read_toml(_PIPFILE, files.text(_PIPFILE) or "")
-    written = (*from_pyproject(own), *from_setup_cfg(files))
+    written = (*from_pyproject(own, files), *from_setup_cfg(files))
     project = [*written, *computed, *from_pipfile(pipfile)]
     listed = [each for each in from_lists(files) if not each.constraint]
     constraints = [each for each in from_lists(files) if each.constraint]

@@ -66,6 +66,24 @@ FORMS = {
         },
         ("attrs; python_version < '4'", "pytest", "six>=1"),
     ),
+    "lists that setup.cfg names": (
+        {
+            "setup.cfg": "[options]\ninstall_requires = file: deps/run.in, deps/more.in\n",
+            "deps/run.in": "six>=1  # old\n",
+            "deps/more.in": "-r run.in\nattrs\n",
+        },
+        ("attrs", "six>=1"),
+    ),
+    "lists that setuptools reads": (
+        {
+            "pyproject.toml": "[project]\ndynamic = ['dependencies']\n"
+            "[tool.setuptools.dynamic]\ndependencies = {file = 'deps.in'}\n"
+            "optional-dependencies.test = {file = ['tests/deps.in']}\n",
+            "deps.in": "six>=1\n",
+            "tests/deps.in": "pytest\n",
+        },
+        ("pytest", "six>=1"),
+    ),
     "setup.py": (
         {
             "setup.py": "from setuptools import setup\nWANTED = ['six>=1']\n"
@@ -120,6 +138,10 @@ REFUSED = {
     "an address in a list of setup.cfg": (
         {"setup.cfg": "[options]\ninstall_requires = x @ https://example.com/x.whl\n"},
         "cannot install",
+    ),
+    "a list of setup.cfg that is not there": (
+        {"setup.cfg": "[options]\ninstall_requires = file: deps.in\n"},
+        r"setup\.cfg: options\.install_requires: the include 'deps\.in' names no file",
     ),
     "a setup.cfg of another form": ({"setup.cfg": "x\n"}, r"setup\.cfg cannot be read"),
     "two pins": (
