@@ -32,6 +32,7 @@ from shared.work_order.work_order import Interface, WorkOrder
 
 # Go's first question compiles the standard library, which took 21 seconds on a loaded machine.
 SECONDS: Final = 120.0
+_NAMED: Final = 3  # the most files that a message names
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +258,8 @@ class DeclaredConformance:
     ) -> tuple[ContractViolation, ...]:
         """Return what in `sources` contradicts the contracts, sorted by file and name.
 
-        Types are compared where there is a compiler. Raises `CheckerFailed` if it gave no answer.
+        Types are compared where there is a compiler. Raises `CheckerFailed` if it gave no answer
+        and the text shows no difference.
         """
         found: list[ContractViolation] = []
         kept: dict[str, tuple[Declarations, Sequence[Declared]]] = {}
@@ -269,7 +271,12 @@ class DeclaredConformance:
             found += self.differences(path, contract, written)
             kept[path] = written, [each for each in contract.items if _may_ask(each, written)]
         if tools.runner is not None and not any(each.name == "" for each in found):
-            found += self.wrong_types(kept, interfaces, sources, tools.runner)
+            try:
+                for each in self.wrong_types(kept, interfaces, sources, tools.runner):
+                    found.append(each)
+            except CheckerFailed:
+                if not found:
+                    raise  # else the code is refused in any case
         first: dict[tuple[str, str], ContractViolation] = {}
         for each in found:
             first.setdefault((each.path, each.name), each)
@@ -317,6 +324,17 @@ def run_compiler(
     if result.exit_code is None:
         raise CheckerFailed(f"{name} did not answer within {SECONDS:.0f} seconds")
     return result
+
+
+def require_judged(compiler: str, unjudged: Sequence[str], said: str) -> None:
+    """Raise `CheckerFailed` if there are files whose types a compiler did not get to.
+
+    Each file that was asked about has a fault that it must report. `said` is what it reported
+    instead.
+    """
+    if unjudged:
+        names = ", ".join(unjudged[:_NAMED]) + (" and others" if len(unjudged) > _NAMED else "")
+        raise CheckerFailed(f"{compiler} did not compile {names}{f': {said}' if said else ''}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ from shared.languages.declared.declared_contracts import (
     is_missing,
     merge,
     readable,
+    require_judged,
     run_compiler,
 )
 from shared.languages.go.go_modules import is_constrained, module_folder, read_modules
@@ -332,12 +333,14 @@ def judge(message: str) -> Reading | None:
 
 _PROBE: Final = "llmch_contract_probe{}.go"
 _MANIFESTS: Final = frozenset({"go.mod", "go.sum", "go.work", "go.work.sum"})
+_VENDORED: Final = "vendor/modules.txt"  # without it, no package of that folder is found
 _STUBS: Final = Stubs(".go", read_go, write_contract)
 
 
 def reads(path: str) -> bool:
     """Return whether the file is Go, or says which modules there are."""
-    return path.endswith(".go") or path.rpartition("/")[2] in _MANIFESTS
+    name = path.rpartition("/")[2]
+    return path.endswith((".go", _VENDORED)) or name in _MANIFESTS
 
 
 def _differences(
@@ -376,13 +379,15 @@ def _wrong_types(
     Each contract has a file of its own for that, with the imports of the contract and of the code.
     A file that is not built here is compared by its text.
     """
-    files = readable(sources, (".go", *_MANIFESTS))
+    files = readable(sources, (".go", _VENDORED, *_MANIFESTS))
     if not any(posixpath.basename(path) == "go.mod" for path in files):
         files["go.mod"] = "module planned\n\ngo 1.21\n"
+    files = dict.fromkeys(_embedded(files), "") | files
     contracts = _STUBS.merged(interfaces)
     generic = _generic_by_folder(kept, sources)
     places: dict[tuple[str, int], tuple[str, Declared]] = {}
     folders: dict[str, None] = {}
+    unjudged: dict[tuple[str, int], str] = {}
     for number, (path, (written, items)) in enumerate(kept.items()):
         contract, folder = contracts[path], folder_of(path)
         if is_test_file(path) or is_constrained(path, written.text):
@@ -393,16 +398,46 @@ def _wrong_types(
         code = "\n".join(line for _, line in lines)
         head = "; ".join((f"package {written.package}", *_imports(contract, written, code)))
         probe = posixpath.join(folder, _PROBE.format(number))
-        files[probe] = f"{head}\n{code}\n"
+        files[probe] = f"{head}\n{code}\n{_FAULT}\n"
         places |= {(probe, at): (path, item) for at, (item, _) in enumerate(lines, 2)}
         folders[folder] = None
-    complained = _complaints(files, tuple(folders), runner)
+        if lines:
+            unjudged[probe, len(lines) + 2] = path
+    complained = [*_complaints(files, tuple(folders), runner)]
     asked = [(*places[p, at], words) for p, at, words in complained if (p, at) in places]
     found = [(path, item) for path, item, words in asked if _is_difference(item, words)]
     wrong = {item.name for _, item in found if item.kind == "type"}
     for path, item in found:
         if item.owner not in wrong:  # else each method of the type differs with it
             yield _differing(path, item, kept[path][0].named(item.name)[0])
+    for p, at, _ in complained:
+        unjudged.pop((p, at), "")
+    said = next((words for p, at, words in complained if (p, at) not in places), "")
+    require_judged("go", tuple(unjudged.values()), said)
+
+
+_EMBEDS: Final = re.compile(r"^//go:embed[ \t]+(.+)$", re.MULTILINE)
+
+
+_PATTERNS: Final = re.compile(r"\"[^\"]*\"|`[^`]*`|\S+")
+
+
+def _embedded(files: Mapping[str, str]) -> Iterator[str]:
+    """Yield a path for each pattern of `go:embed`: a package whose pattern finds none is refused.
+
+    What is embedded says nothing of types, so that an empty file does as well as the right one.
+    """
+    for path, text in files.items():
+        for line in _EMBEDS.findall(text) if "//go:embed" in text else ():
+            for pattern in _PATTERNS.findall(line):
+                name = pattern.strip('"`').removeprefix("all:")
+                if not name.startswith("/") and ".." not in name:
+                    name = re.sub(r"\[.*?\]|[*?]", "x", name)
+                    yield posixpath.normpath(posixpath.join(folder_of(path), name))
+
+
+# What each compiler of a probe has to report.
+_FAULT: Final = 'var _ uint8 = ""'
 
 
 def _generic_by_folder(
@@ -492,6 +527,7 @@ def _complaints(
         result = run_compiler(runner, files, command, "the Go compiler")
         for each in read_complaints(f"{result.stdout}\n{result.stderr}"):
             yield posixpath.join(module, each.path), each.line, each.message
+        yield "", 0, next(iter(result.stderr.strip().splitlines()), "")
 
 
 _CONFORMANCE: Final = DeclaredConformance(_STUBS, _differences, _wrong_types)

@@ -29,6 +29,7 @@ from shared.languages.declared.declared_contracts import (
     differs,
     is_missing,
     readable,
+    require_judged,
     run_compiler,
 )
 from shared.languages.language_tools import ToolRunner
@@ -511,6 +512,8 @@ def _wrong_types(
     crates = read_crates(files, sorted(files))
     places: dict[tuple[str, int], Declared] = {}
     asked: dict[str, None] = {}
+    unjudged: dict[tuple[str, int], str] = {}
+    said = ""
     for path, (_, items) in kept.items():
         crate = crate_of(path, crates)
         lines = [(item, line) for item in items if (line := write_probe(item))]
@@ -520,12 +523,18 @@ def _wrong_types(
         text = files[path].rstrip("\n") + "\n"
         first = text.count("\n") + 1
         places |= {(path, number): item for number, (item, _) in enumerate(lines, first)}
-        files[path] = text + "".join(f"{line}\n" for _, line in lines)
+        files[path] = text + "".join(f"{line}\n" for _, line in lines) + _FAULT
+        unjudged[path, first + len(lines)] = path
     for manifest in asked:
         folder = manifest.removesuffix("Cargo.toml")
         argv = ("cargo", "check", "--offline", "--message-format=json", "--manifest-path", manifest)
-        for each in read_complaints(run_compiler(runner, files, argv, "cargo").stdout):
-            at = next((p for p in (each.path, folder + each.path) if (p, each.line) in places), "")
+        result = run_compiler(runner, files, argv, "cargo")
+        for each in read_complaints(result.stdout):
+            paths = (each.path, folder + each.path)
+            if any(unjudged.pop((path, each.line), "") for path in paths):
+                continue
+            at = next((path for path in paths if (path, each.line) in places), "")
+            said = said or ("" if at else each.message)
             if not (at and _is_difference(each, item := places[at, each.line], kept[at][0])):
                 continue
             if item.kind == "implementation":
@@ -537,7 +546,13 @@ def _wrong_types(
                     blocks = (cut(item.around), cut(written.around))
                     shown = (f"{blocks[0]}: {item.head}", f"{blocks[1]}: {written.head}")
                 yield ContractViolation(at, item.name, differs(item.name, *shown))
+        lines_of = result.stderr.splitlines()
+        said = said or next((each for each in lines_of if each.startswith("error")), "")
+    require_judged("cargo", tuple(unjudged.values()), said)
 
+
+# What each compiler of the file has to report.
+_FAULT: Final = 'const _: u8 = "";\n'
 
 # Attributes other than those that leave a function as it is.
 _REPLACING: Final = re.compile(

@@ -8,7 +8,7 @@ import pytest
 
 from shared.languages.go.go_language import GO
 from shared.languages.go.go_source import read_go
-from shared.languages.language_tools import Tools
+from shared.languages.language_tools import CheckerFailed, Tools
 from shared.work_order.work_order import Interface, WorkOrder
 from tests.shared.languages.tool_runner import SandboxRunner, runner_for
 
@@ -265,3 +265,36 @@ def test_a_name_that_is_not_built_here_is_no_difference(runner: SandboxRunner) -
     code = 'import "C"\n' + stub.replace("Get() int", "Get() int { return 1 }")
     code = code.replace("F() int", "F() int { return 1 }")
     assert names_that_differ(runner, {"_a.go": stub}, {"_a.go": code, "b.go": ""}) == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"go.mod": "module example.org/play\n\ngo 1.99\n"}, "go.mod requires go >= 1.99"),
+        ({"play/words.go": 'package play\n\nimport _ "example.org/gone"\n'}, "example.org/gone"),
+    ],
+)
+def test_what_the_compiler_did_not_get_to_is_not_taken_for_kept(
+    runner: SandboxRunner, changed: dict[str, str], said: str
+) -> None:
+    files = {
+        "go.mod": "module example.org/play\n\ngo 1.21\n",
+        "play/play.go": "package play\n\nfunc Score(n uint16) uint16 {\n\treturn n\n}\n",
+    }
+    stub = Interface(path="play/play.go", stub="package play\n\nfunc Score(n uint8) uint8\n")
+    assert GO.conformance is not None
+    with Tools(runner) as tools, pytest.raises(CheckerFailed) as refused:
+        GO.conformance.check_conformance([stub], files | changed, tools)
+    assert "did not compile play/play.go: " in refused.value.message
+    assert said in refused.value.message
+
+
+def test_what_is_embedded_need_not_be_there_to_compare_types(runner: SandboxRunner) -> None:
+    embeds = '//go:embed a.txt "b c.txt" web/*.html\n//go:embed all:static\nvar kept embed.FS\n'
+    code = {
+        "game/game.go": "func Score(n uint16) uint16 {\n\treturn n\n}\n",
+        "game/kept.go": f'import "embed"\n\n{embeds}',
+    }
+    assert names_that_differ(runner, {"game/game.go": "func Score(n uint8) uint8"}, code) == [
+        "Score"
+    ]

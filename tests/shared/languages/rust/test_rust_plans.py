@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shared.languages.acceptance_commands import analyse_command
-from shared.languages.language_tools import ToolMissing, ToolResult, Tools
+from shared.languages.language_tools import CheckerFailed, ToolMissing, ToolResult, Tools
 from shared.languages.planned_code import Chain, ChainCode, Fault
 from shared.languages.rust.judge_rust import RustChain
 from shared.languages.rust.rust_language import RUST
@@ -779,6 +779,29 @@ def test_traits_and_generic_types_are_compared_by_what_they_take(
     runner: SandboxRunner, stub: str, code: str, name: str | None
 ) -> None:
     assert _broken(runner, stub, code) == ([name] if name else [])
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"src/lib.rs": ""}, "did not compile src/game.rs"),
+        ({"src/lib.rs": "pub mod game\n"}, "src/game.rs: expected one of"),
+        (
+            {"Cargo.toml": CRATE["Cargo.toml"] + '[dependencies]\nserde = "1"\n'},
+            "src/game.rs: error: no matching package named `serde`",
+        ),
+    ],
+)
+def test_what_the_compiler_did_not_get_to_is_not_taken_for_kept(
+    runner: SandboxRunner, changed: dict[str, str], said: str
+) -> None:
+    assert RUST.conformance is not None
+    stubs = [Interface(path="src/game.rs", stub="pub fn score(n: u8) -> u8;")]
+    code = "pub fn score(n: u16) -> u16 {\n    n\n}\n"
+    files = {**CRATE, **changed, "src/game.rs": code}
+    with Tools(runner) as tools, pytest.raises(CheckerFailed) as refused:
+        RUST.conformance.check_conformance(stubs, files, tools)
+    assert said in refused.value.message
 
 
 def weakness(test: str) -> str:
