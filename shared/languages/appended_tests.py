@@ -26,8 +26,11 @@ if TYPE_CHECKING:
 
 # The braces of `use` may be within each other: `use std::{collections::{HashMap, HashSet}, io};`
 _BRACES: Final = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}"
+_COMMENT: Final = r"[ \t]*(?:#(?!!?\[)|//)[^\n]*\n"
+_COMMENTS: Final = rf"(?:{_COMMENT}(?:[ \t]*\n)*+)*+"  # they belong to the import below
 _IMPORTS: Final = re.compile(
-    rf"(?:[ \t]*\n|(?:import|from|use)\b[^\n({{]*(?:\([^)]*\)|{_BRACES})?[^\n]*(?:\n|\Z))*"
+    rf"(?:[ \t]*\n|{_COMMENTS}(?:import|from|use)\b"
+    rf"[^\n({{]*(?:\([^)]*\)|{_BRACES})?[^\n]*(?:\n|\Z))*"
 )
 _PACKAGE: Final = re.compile(r"\s*(package[ \t]+[\w.]+)[ \t]*;?[ \t]*(?:\n|\Z)")
 _LONG_TEXT: Final = re.compile(r"\"\"\"|'''|`")
@@ -154,12 +157,15 @@ def _place(path: str, text: str) -> PlaceForTests:
 
 
 def split_imports(code: str) -> tuple[str, str]:
-    """Return the imports that begin a test, and the rest of it; a package clause is the file's."""
+    """Return the imports that begin a test, without comments on lines of their own, and the rest.
+
+    A package clause is the file's.
+    """
     clause = _PACKAGE.match(code)
     code = code[clause.end() :] if clause else code
     found = _IMPORTS.match(code)
     end = found.end() if found else 0
-    return code[:end], code[end:]
+    return re.sub(rf"^{_COMMENT}", "", code[:end], flags=re.MULTILINE), code[end:]
 
 
 def holds_test(path: str, text: str, code: str, table: str = "") -> bool:

@@ -40,6 +40,14 @@ IN_SCRIPT = "test('b', () => {\n  // exactly so\n});\n"
             f'import (\n\t"os"\n\t"testing"\n)\n\n{IN_GO}',
             f"{GO}\n{IN_GO}".replace('"testing"\n', '"testing"\nimport "os"\n'),
         ),
+        (
+            "a_test.go",
+            GO,
+            f'// Of files.\n\n// And tests.\nimport (\n\t"os"\n\t"testing"\n)\n\n// B.\n{IN_GO}',
+            f"{GO}\n// B.\n{IN_GO}".replace('"testing"\n', '"testing"\nimport "os"\n'),
+        ),
+        ("t.py", PYTHON, f"# Why.\nimport pytest\n\n\n{IN_PYTHON}", f"{PYTHON}\n\n{IN_PYTHON}"),
+        ("t.py", PYTHON, f"# Why.\n{IN_PYTHON}", f"{PYTHON}\n\n# Why.\n{IN_PYTHON}"),
         ("a_test.go", GO, f"{GO.partition(chr(10))[0]}\n\n{IN_GO}", f"{GO}\n{IN_GO}"),
         (
             "src/a.rs",
