@@ -96,13 +96,30 @@ class _RustWays:
         return min((each.start for each in file.imports), default=first)
 
     def importing(self, file: Declarations, block: Declarations) -> Iterator[Splice]:
-        """Yield a splice for each `use` whose names the file does not all have."""
+        """Yield a splice for each `use` with a name that the file does not have."""
         has = {(each.name, each.source) for each in file.imports}
         at = self._first_use(file)
         for text in dict.fromkeys(each.text for each in block.imports):
-            named = {(each.name, each.source) for each in block.imports if each.text == text}
-            if not named <= has:
-                yield Splice(at, at, f"{text}\n", depth=1)
+            named = {(e.name, e.source): None for e in block.imports if e.text == text}
+            new = [each for each in named if each not in has]
+            if new:
+                # A name that is brought in twice does not compile.
+                added = text if len(new) == len(named) else _only(text, new)
+                yield Splice(at, at, f"{added}\n", depth=1)
+
+
+def _only(use: str, named: Iterable[tuple[str, str]]) -> str:
+    """Return a `use` of these names and paths alone, with the attributes of the given one."""
+    word = _USE.search(use)
+    before = use[: word.end()] if word else "use "
+    return "\n".join(before + _used(*each) for each in named)
+
+
+def _used(name: str, source: str) -> str:
+    """Return what follows `use` to bring in one name from its path."""
+    if name == "*":
+        return f"{source}::*;"
+    return f"{source};" if source.rpartition("::")[2] == name else f"{source} as {name};"
 
 
 def _holds_its_own(item: Declared) -> bool:
@@ -110,6 +127,7 @@ def _holds_its_own(item: Declared) -> bool:
     return item.kind == "module" or item.key.startswith("trait_item")
 
 
+_USE: Final = re.compile(r"^\s*(?:pub(?:\s*\([^()]*\))?\s+)?use\s+", re.MULTILINE)
 _PLACEHOLDER: Final = re.compile(
     r"(?:todo|unimplemented)!\s*\(.*\)\s*;?"
     r'|panic!\s*\("[^"]*(?:not (?:yet )?implement|todo)[^"]*"\)\s*;?',

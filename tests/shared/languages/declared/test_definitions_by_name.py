@@ -265,6 +265,21 @@ BLOCK = "pub struct A;\n\nimpl A {\n    pub fn x(&self) {}\n}\n"
             "use std::{\n    io, // to read\n    env,\n};\nfn f() -> u8 {\n    1\n}",
             "use std::{\n    io, // to read\n    env,\n};\nfn f() -> u8 {\n    1\n}\n",
         ),
+        # A name that two `use` bring in does not compile.
+        (
+            "use std::io;\n\nfn f() {}\n",
+            "f",
+            "#[cfg(unix)]\npub use std::{io, fmt::{self, Write as _}, env::*};\n"
+            "fn f() -> u8 {\n    1\n}",
+            "#[cfg(unix)]\npub use std::fmt;\n#[cfg(unix)]\npub use std::fmt::Write as _;\n"
+            "#[cfg(unix)]\npub use std::env::*;\nuse std::io;\n\nfn f() -> u8 {\n    1\n}\n",
+        ),
+        (
+            "use std::io;\n\nfn f() {}\n",
+            "f",
+            "use std::{fmt as f, io};\nfn f() -> u8 {\n    1\n}",
+            "use std::fmt as f;\nuse std::io;\n\nfn f() -> u8 {\n    1\n}\n",
+        ),
     ],
 )
 def test_code_of_rust_comes_to_its_own_place(
