@@ -1,4 +1,7 @@
-"""Builds Rust that keeps its contracts and does nothing."""
+"""Writes Rust by contracts: code that keeps them and does nothing, and probes of other code.
+
+A probe uses a declaration as its contract has it. It compiles only where the contract is kept.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.declared.declarations import Declarations, Declared, split_list
+from shared.languages.declared.declarations import (
+    Declarations,
+    Declared,
+    TypeParameters,
+    block_parameters,
+    split_list,
+    split_outside,
+    type_parameters,
+)
 from shared.languages.declared.declared_contracts import Contract, Stubs, key_of, merge
 from shared.languages.rust.rust_source import read_rust
 
@@ -252,3 +263,197 @@ def write_contract(contract: Contract) -> str:
 
 
 STUBS: Final = Stubs(".rs", read_rust, write_contract)
+
+
+SIGNATURE: Final = re.compile(
+    r"fn (?P<words>[\w \"]*?)(?:<.*? >)?\((?P<kinds>.*)\) -> (?P<result>.*)", re.DOTALL
+)
+FIELDS: Final = re.compile(r"struct_item  ?(?:<.*?> )?\( (?P<fields>.*?)(?: ,)? \)", re.DOTALL)
+_WHERE: Final = re.compile(r"\bwhere\b(?P<bounds>.*?)[,;{]?\s*$", re.DOTALL)
+_IMPL: Final = re.compile(r"(?:unsafe )?impl ?")
+_RECEIVER: Final = re.compile(r"(?P<before>(?:& )?(?:'\w+ )?(?:mut )?)self\b(?! :)")
+_IMPLEMENTED: Final = re.compile(r"(?:unsafe )?impl (?P<trait>[^!<].*?) for (?P<own>.+)")
+_BORROWED: Final = re.compile(r"&\s*")
+_UNNAMED: Final = re.compile(r"'_(?!\w)")
+_ELIDED: Final = re.compile(r"(&(?! ?') ?)|'_ ?")
+_LIFETIME: Final = "'llmch"
+
+
+def write_probe(item: Declared) -> str:
+    """Return the code on one line; nothing for what is not compared by its type."""
+    if item.kind == "value":
+        return _value_probe(item)
+    if item.kind == "type":
+        return _type_probe(item)
+    if item.kind == "implementation":
+        return _trait_probe(item)
+    if item.kind != "function" or " for " in item.around:
+        return ""
+    signature = SIGNATURE.fullmatch(item.key)
+    return _function_probe(item, signature) if signature is not None else ""
+
+
+def _value_probe(item: Declared) -> str:
+    word, _, kind = item.key.partition(" ")
+    if (
+        not kind
+        or item.name == "_"
+        or " for " in item.around
+        or re.search(r"\bstatic\s+mut\b", item.head)
+    ):
+        return ""
+    if word == "static_item":
+        return f"const _: () = {{ static PROBE: & {kind} = &{item.name}; }};"
+    if not item.around:
+        return f"const _: {kind} = {item.name};"
+    outer = block_parameters(item.around)
+    own, unnamed = _own_type(outer.rest or _IMPL.sub("", item.around, count=1))
+    kind, value = re.sub(r"\bSelf\b", lambda _: own, kind), f"<{own}>::{item.last_name}"
+    if not unnamed and not outer.each:
+        return f"const _: {kind} = {value};"
+    head = f"fn probe<{', '.join((*unnamed, *outer.each))}>(){_bounds(item)}"
+    return f"const _: () = {{ {head} {{ let _: {kind} = {value}; }} }};"
+
+
+def _type_probe(item: Declared) -> str:
+    """Return the code for an alias and for public fields without names; "" for other types."""
+    word, _, rest = item.key.partition(" ")
+    given = type_parameters(item.key) if is_generic(item) else TypeParameters()
+    name = f"{item.name}<{', '.join(given.names)}>" if given.names else item.name
+    kind, fields = (given.rest or rest).strip(), public_fields(item)
+    if word == "type_item" and kind:
+        probe = f"fn({name}) -> {kind} = |x| x;"
+    elif fields:
+        probe = f"fn({', '.join(fields)}) -> {name} = {item.name};"
+    else:
+        return ""
+    if not given.names:
+        return f"const _: {probe}"
+    own = (split_outside(each, "=", "<([", ">)]")[0] for each in given.each)  # without defaults
+    return f"const _: () = {{ fn probe<{', '.join(own)}>(){_bounds(item)} {{ let _: {probe} }} }};"
+
+
+def is_generic(item: Declared) -> bool:
+    """Return whether the declaration is of a type with type parameters."""
+    named = rf"\b(?:struct|type)\s+{re.escape(item.name)}\s*<"
+    return item.kind == "type" and re.search(named, item.text) is not None
+
+
+def _trait_probe(item: Declared) -> str:
+    """Return the code that asks for a trait of a type; "" where it has parameters of its own."""
+    found = _IMPLEMENTED.fullmatch(item.head)
+    if found is None:
+        return ""
+    trait, borrows = found["trait"], _BORROWED.search(found["trait"])
+    if "'" in trait or (borrows and "(" in trait):
+        return ""
+    if borrows:
+        trait = f"for<{_LIFETIME}> {_BORROWED.sub(f'&{_LIFETIME} ', trait)}"
+    asked = f"fn has<LlmchOwn: ?Sized + {trait}>() {{}}"
+    return f"const _: () = {{ {asked} fn probe() {{ has::<{found['own']}>(); }} }};"
+
+
+def public_fields(item: Declared) -> list[str]:
+    """Return the types of the fields without names, if all of them are public."""
+    found = FIELDS.fullmatch(item.key)
+    fields = split_list(found["fields"], "<([", ">)]") if found else []
+    public = [each for each in fields if each.startswith("pub ") and not each.startswith("pub (")]
+    return [each.removeprefix("pub ") for each in public] if len(public) == len(fields) else []
+
+
+def _function_probe(item: Declared, signature: re.Match[str]) -> str:
+    inner, outer = type_parameters(item.key), block_parameters(item.around)
+    own, unnamed = _own_type(outer.rest or _IMPL.sub("", item.around, count=1))
+    path = f"<{own}>::{item.last_name}" if own else item.name
+    parameters = sorted(
+        (*unnamed, *outer.each, *inner.each), key=lambda each: not each.startswith("'")
+    )
+    if parameters and inner.types and "impl " not in item.key:
+        path += f"::<{', '.join(inner.types)}>"
+    if parameters and item.head.endswith(" ..."):
+        return ""  # the end of its bounds is cut off
+    generic = f"<{', '.join(parameters)}>" if parameters else ""
+    words = signature["words"].split()
+    if "async" in words or "impl " in item.key:
+        return _call_probe(item, signature, own, (path, generic))
+    kind = _pointer(signature["kinds"], signature["result"], own, _before_pointer(words))
+    if not kind:
+        return ""
+    if not parameters:
+        return f"const _: {kind} = {path};"
+    head = f"fn probe{generic}(){_bounds(item)}"
+    return f"const _: () = {{ {head} {{ let _: {kind} = {path}; }} }};"
+
+
+def _call_probe(item: Declared, signature: re.Match[str], own: str, named: tuple[str, str]) -> str:
+    """Return the code that calls a function with what it declares to take, and uses its result.
+
+    `named` are its path and the parameters of the code. No pointer shows what `impl Trait` takes.
+    """
+    words, (path, generic) = signature["words"].split(), named
+    kinds, result = (_owned(signature[each], own) for each in ("kinds", "result"))
+    if "unsafe" in words or _names_self(kinds, own):
+        return ""
+    given = split_list(kinds, "<([", ">)]")
+    listed = ", ".join(f"p{at}: {each}" for at, each in enumerate(given))
+    is_async = "async" in words
+    called = f"{path}({', '.join(f'p{at}' for at in range(len(given)))}){'.await' * is_async}"
+    traits = result.removeprefix("impl ")
+    if "impl " not in result:
+        use = f"let _: {result} = {called};"
+    elif traits == result or generic or re.search(r"[&']|\bimpl ", traits):
+        use = f"let _ = {called};"
+    else:
+        use = f"fn has<LlmchOwn: {traits}>(_: LlmchOwn) {{}} has({called});"
+    head = f"{'async ' * is_async}fn probe{generic}({listed}){_bounds(item)}"
+    return f"const _: () = {{ {head} {{ {use} }} }};"
+
+
+def _before_pointer(words: Sequence[str]) -> str:
+    """Return the words of a function that the type of a pointer to it has, too."""
+    return "".join(f"{each} " for each in words if each not in ("const", "default", "safe"))
+
+
+def _own_type(behind: str) -> tuple[str, tuple[str, ...]]:
+    """Return the type of a block of methods, and names for the lifetimes that have none in it."""
+    own = behind.partition(" where ")[0].strip()
+    names = tuple(f"{_LIFETIME}_{at}" for at in range(len(_UNNAMED.findall(own))))
+    left = iter(names)
+    return _UNNAMED.sub(lambda _: next(left), own), names
+
+
+def _bounds(item: Declared) -> str:
+    found = [each["bounds"] for each in map(_WHERE.search, (item.around, item.head)) if each]
+    return f" where {', '.join(each.strip() for each in found)}" if found else ""
+
+
+def _pointer(kinds: str, result: str, own: str, words: str) -> str:
+    """Return the type of a pointer to a function; `own` is the type that it is a method of.
+
+    There is none for `self: Box<Self>` and the like.
+    """
+    receiver = _RECEIVER.match(kinds) if own else None
+    if receiver is not None and receiver["before"] in ("& ", "& mut "):
+        # A method that does not say where it borrows from borrows from `self`.
+        kinds = kinds.replace("& ", f"& {_LIFETIME} ", 1)
+        result = _ELIDED.sub(rf"\g<1>{_LIFETIME} ", result)
+    kinds, result = (_owned(each, own) for each in (kinds, result))
+    if _names_self(kinds, own):
+        return ""
+    named = f"for<{_LIFETIME}> " if f"{_LIFETIME} " in kinds else ""
+    head = f"{named}{words}fn({kinds})"
+    return head if result == "( )" else f"{head} -> {result}"
+
+
+def _owned(kinds: str, own: str) -> str:
+    """Return types with `own` for `Self`, and for the receiver that they begin with."""
+    if not own:
+        return kinds
+    receiver = _RECEIVER.match(kinds)
+    if receiver is not None:
+        kinds = f"{receiver['before'].removeprefix('mut ')}{own}{kinds[receiver.end() :]}"
+    return re.sub(r"\bSelf\b", lambda _: own, kinds)
+
+
+def _names_self(kinds: str, own: str) -> bool:
+    return bool(own) and re.search(r"\bself\b", kinds.split(",")[0]) is not None
