@@ -43,7 +43,8 @@ class Declared:
     `key` is equal for declarations that mean the same. `start` and `end` are characters of the
     file, attributes included; declarations that one statement makes together have its place. `text`
     is the text of that range, or that of a statement of its own which makes it alone. `line` counts
-    from 1. `around` is the head of the block that the declaration is in.
+    from 1. `around` is the head of the block that the declaration is in. `role` has the words by
+    which a class may have two members of one name: `get`, `set`, `static`.
 
     For a function, `body` has the characters of its block, braces included, `opening` is the text
     before its result, and `result` is the type that it returns. A value of Go has its type there.
@@ -63,6 +64,7 @@ class Declared:
     body: tuple[int, int] | None = None
     members: Mapping[str, Member] = field(default_factory=dict)
     around: str = ""
+    role: frozenset[str] = frozenset()
     text: str = ""
     opening: str = ""
     result: str = ""

@@ -268,8 +268,9 @@ class _Editing:
         return self._replacing(block, item, old[0], repairs)
 
     def _there(self, item: Declared) -> list[Declared]:
-        named = self.file.named(item.name)
+        named = [e for e in self.file.named(item.name) if e.role ^ item.role != {"get", "set"}]
         old = [each for each in named if each.kind == item.kind]
+        old = [each for each in old if each.role == item.role] or old
         if not old and _is_rival(item):  # `const add = ...` and a function `add` are no pair
             old = [each for each in named if _is_rival(each)]
         is_of_trait = " for " in item.around

@@ -97,6 +97,7 @@ _SIGNATURES: Final = frozenset({"function_signature", "method_signature"})
 _FUNCTIONS: Final = FUNCTIONS | {"function_expression", "generator_function", "arrow_function"}
 _METHODS: Final = frozenset({"method_definition", "method_signature", "abstract_method_signature"})
 _FIELDS: Final = frozenset({"public_field_definition", "field_definition"})
+_ROLES: Final = frozenset({"get", "set", "static"})
 _EXPORTS: Final = ("module.exports", "exports")
 _LONG_STRINGS: Final = frozenset({"template_string"})
 
@@ -243,7 +244,8 @@ class _EcmaReader(DeclarationReader):
                 item = self._declared(f"{owner}.{name}", "function", whole, each, public=public)
                 start = self.at(first)[0] if first is not None else item.start
                 text = self.text[start : item.end]
-                yield replace(item, start=start, text=text, marked=item.start - start)
+                role = _ROLES.intersection(e.type for e in each.children)
+                yield replace(item, start=start, text=text, marked=item.start - start, role=role)
             first = None
 
     def _declared(

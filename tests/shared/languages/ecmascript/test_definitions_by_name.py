@@ -421,3 +421,49 @@ def test_names_and_fragments_of_any_length_are_read_at_once() -> None:
     found = result("a.js", "function a() {}\n", "async" + " " * 100_000 + "!", "function a() {}")
     assert isinstance(found, EditRefused)
     assert language.edits.defined_names("  a(" + ")" * 100_000) == ()
+
+
+PAIR = """\
+class Game {
+  get left() { return this.n; }
+
+  set left(n) { this.n = n; }
+
+  static left() { return 0; }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "old", "new"),
+    [
+        (PAIR, "get left() { return 1; }", "get left() { return this.n; }", None),
+        (
+            PAIR,
+            "class Game {\n  set left(n) {}\n}",
+            "set left(n) { this.n = n; }",
+            "set left(n) {}",
+        ),
+        (PAIR, "static left() { return 2; }", "static left() { return 0; }", None),
+        (PAIR.partition("\n\n")[0] + "\n}\n", "left() {}", "get left() { return this.n; }", None),
+        (
+            PAIR.partition("\n\n")[0] + "\n}\n",
+            "set left(n) {}",
+            "this.n; }",
+            "this.n; }\n\n  set left(n) {}",
+        ),
+    ],
+)
+def test_getters_setters_and_what_is_static_are_told_apart(
+    text: str, code: str, old: str, new: str | None
+) -> None:
+    assert text.count(old) == 1
+    after = edited("a.js", text, "Game.left", code)
+    assert after == text.replace(old, code if new is None else new)
+
+
+def test_a_getter_and_its_setter_come_in_one_block() -> None:
+    code = "get left() { return 1; }\n\nset left(n) { this.m = n; }"
+    after = edited("a.js", PAIR, "Game.left", code)
+    expected = PAIR.replace("return this.n", "return 1").replace("this.n = n", "this.m = n")
+    assert after == expected
