@@ -33,7 +33,11 @@ _DEFINITION: Final = re.compile(
     rf"^[ \t]*(?:{_WORDS}[ \t]+)*(?:fn|struct|enum|trait|union|type)[ \t]+(?P<name>\w+)",
     re.MULTILINE,
 )
-_PREAMBLE: Final = re.compile(r"(?:[ \t]*(?://!|#!\[)[^\n]*\n|[ \t]*\n)*")
+_BLOCK: Final = r"(?:(?!\*/)[\s\S])*+\*/[^\n]*\n"
+_COMMENT: Final = rf"[ \t]*(?://(?![/!])[^\n]*|/\*(?![*!]){_BLOCK[:-2]})?\n"
+# What is said of the whole file: a `use` above it does not compile.
+_INNER: Final = rf"[ \t]*(?://![^\n]*\n|#!\[(?:[^][]|\[[^][]*+\])*+\][^\n]*\n|/\*!{_BLOCK})"
+_PREAMBLE: Final = re.compile(rf"(?:#!(?!\[)[^\n]*\n)?(?:(?:{_COMMENT})*+{_INNER})*+(?:[ \t]*\n)*")
 _INDENT: Final = "    "
 
 

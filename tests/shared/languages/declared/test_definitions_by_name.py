@@ -240,6 +240,7 @@ def test_a_file_of_go_without_a_last_line_end_is_read() -> None:
     assert [each.name for each in language.edits.outline(text)] == ["T"]
 
 
+PREAMBLE = "// Licensed.\n\n//! Plays.\n\n#![allow(\n    dead_code,\n    clippy::all\n)]\n\n"
 BLOCK = "pub struct A;\n\nimpl A {\n    pub fn x(&self) {}\n}\n"
 
 
@@ -264,6 +265,19 @@ BLOCK = "pub struct A;\n\nimpl A {\n    pub fn x(&self) {}\n}\n"
             "f",
             "use std::{\n    io, // to read\n    env,\n};\nfn f() -> u8 {\n    1\n}",
             "use std::{\n    io, // to read\n    env,\n};\nfn f() -> u8 {\n    1\n}\n",
+        ),
+        # What is said of the whole file stays above all `use`.
+        (
+            f"{PREAMBLE}/// F.\nfn f() {{}}\n",
+            "f",
+            "use std::io;\nfn f() -> u8 {\n    1\n}",
+            f"{PREAMBLE}use std::io;\n/// F.\nfn f() -> u8 {{\n    1\n}}\n",
+        ),
+        (
+            "/* Licensed\n */\n/*! Plays. */\nfn f() {}\n",
+            "f",
+            "use std::io;\nfn f() -> u8 {\n    1\n}",
+            "/* Licensed\n */\n/*! Plays. */\nuse std::io;\nfn f() -> u8 {\n    1\n}\n",
         ),
         # A name that two `use` bring in does not compile.
         (
