@@ -42,7 +42,7 @@ from shared.events.events import CommandTried, Emit
 from shared.files.atomic_io import make_folder, write_json, write_refused
 from shared.git import trees
 from shared.languages.acceptance_commands import analyse_command, runs_tests
-from shared.languages.registry import LANGUAGES, language_of
+from shared.languages.registry import LANGUAGES, language_of, steering
 from shared.processes.shell_words import split_words
 from shared.work_order.work_order import WorkOrder
 
@@ -308,14 +308,20 @@ def command_without_tests(
 def _skipped_by_code(
     trial: Trial, tests: Mapping[str, CountedTests], plans: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the commands whose tests are the plan's, where others than these skipped some."""
+    """Yield the commands whose tests are the plan's, where others than these skipped some.
+
+    What the base has of the files that steer tests may do so, and is no matter of the change.
+    """
     for text in trial.order.acceptance_commands:
         counted = tests.get(text)
         if counted is None or not counted.skipped:
             continue
         command, sources = analyse_command(text), _sources(trial.tree, plans)
+        loaded = _on_base(trial, filter(steering, trial.files))
+        own = [each.path for each in trial.order.acceptance_files if steering(each.path)]
+        loaded |= _sources(trial.tree, own)
         for language in LANGUAGES:
-            if language.skips_none is not None and language.skips_none(command, sources):
+            if language.skips_none is not None and language.skips_none(command, sources, loaded):
                 skip = "skips" if len(plans) == 1 else "skip"
                 said = {"tests": counted.describe(), "files": name_paths(plans), "skip": skip}
                 yield text, _SKIPPED.format(**said)
@@ -383,12 +389,15 @@ def _left_out(trial: Trial, ran: Mapping[str, CountedTests]) -> Iterator[tuple[s
 
 def _as_configured_before(trial: Trial) -> dict[str, str | None]:
     """Return what the base has of the files by which the change configures tests."""
+    before = _on_base(trial, trial.configuring)
+    return {path: before.get(path) for path in trial.configuring}
+
+
+def _on_base(trial: Trial, paths: Iterable[str]) -> dict[str, str]:
+    """Return the texts of those files that the base has."""
     git, base = trial.bench.workspace.git, trial.task.base
-    before = {path: trees.content_of(git, base, path) for path in trial.configuring}
-    return {
-        path: None if each is None else each.decode("utf-8", "replace")
-        for path, each in before.items()
-    }
+    found = {path: trees.content_of(git, base, path) for path in paths}
+    return {path: e.decode("utf-8", "replace") for path, e in found.items() if e is not None}
 
 
 def _tried(

@@ -26,11 +26,15 @@ if TYPE_CHECKING:
 
 # The braces of `use` may be within each other: `use std::{collections::{HashMap, HashSet}, io};`
 _BRACES: Final = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}"
-_COMMENT: Final = r"[ \t]*(?:#(?!!?\[)|//)[^\n]*\n"
+# One that tools read stays where it is, with the import below it.
+_COMMENT: Final = (
+    r"[ \t]*(?:#(?!!?\[)|//(?!/))(?![^\n]*(?:@ts-|@jest|@vitest|eslint|type:|go:|\+build))[^\n]*\n"
+)
 _COMMENTS: Final = rf"(?:{_COMMENT}(?:[ \t]*\n)*+)*+"  # they belong to the import below
+_LISTED: Final = r"(?:[^)#/]++|#[^\n]*+|//[^\n]*+|/)*+"  # what brackets list, with comments
 _IMPORTS: Final = re.compile(
     rf"(?:[ \t]*\n|{_COMMENTS}(?:import|from|use)\b"
-    rf"[^\n({{]*(?:\([^)]*\)|{_BRACES})?[^\n]*(?:\n|\Z))*"
+    rf"[^\n({{]*(?:\({_LISTED}\)|{_BRACES})?[^\n]*(?:\n|\Z))*"
 )
 _PACKAGE: Final = re.compile(r"\s*(package[ \t]+[\w.]+)[ \t]*;?[ \t]*(?:\n|\Z)")
 _LONG_TEXT: Final = re.compile(r"\"\"\"|'''|`")

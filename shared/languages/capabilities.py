@@ -552,8 +552,9 @@ class Language:
     makes the inputs of a test others on each run. `new_test` says how a source file gets a new test
     file. `own_imports` takes
     out what no file can import. `skips_none` says of a test command whether it runs tests of some
-    given files alone, none of which skips one: what is skipped then, the code under test skipped.
-    A language whose code cannot do that has none.
+    given files alone, none of which may skip one, nor any of the files that are loaded with them:
+    what is skipped then, the code under test skipped. A language whose code cannot do that has
+    none.
     """
 
     outliner: Outliner
@@ -576,7 +577,7 @@ class Language:
     chance: tuple[ChanceMark, ...] = ()
     new_test: NewTest | None = None
     own_imports: OwnImports | None = None
-    skips_none: Callable[[Command, Mapping[str, str]], bool] | None = None
+    skips_none: Callable[[Command, Mapping[str, str], Mapping[str, str]], bool] | None = None
 
     @property
     def name(self) -> str:

@@ -327,10 +327,9 @@ def run_compiler(
 
 
 def require_judged(compiler: str, unjudged: Sequence[str], said: str) -> None:
-    """Raise `CheckerFailed` if there are files whose types a compiler did not get to.
+    """Raise `CheckerFailed` if there are files that a compiler never came to; `said` says why.
 
-    Each file that was asked about has a fault that it must report. `said` is what it reported
-    instead.
+    An error of the compiler's is another matter: code that has one is not taken in any case.
     """
     if unjudged:
         names = ", ".join(unjudged[:_NAMED]) + (" and others" if len(unjudged) > _NAMED else "")

@@ -387,7 +387,6 @@ def _wrong_types(
     generic = _generic_by_folder(kept, sources)
     places: dict[tuple[str, int], tuple[str, Declared]] = {}
     folders: dict[str, None] = {}
-    unjudged: dict[tuple[str, int], str] = {}
     for number, (path, (written, items)) in enumerate(kept.items()):
         contract, folder = contracts[path], folder_of(path)
         if is_test_file(path) or is_constrained(path, written.text):
@@ -398,11 +397,9 @@ def _wrong_types(
         code = "\n".join(line for _, line in lines)
         head = "; ".join((f"package {written.package}", *_imports(contract, written, code)))
         probe = posixpath.join(folder, _PROBE.format(number))
-        files[probe] = f"{head}\n{code}\n{_FAULT}\n"
+        files[probe] = f"{head}\n{code}\n"
         places |= {(probe, at): (path, item) for at, (item, _) in enumerate(lines, 2)}
         folders[folder] = None
-        if lines:
-            unjudged[probe, len(lines) + 2] = path
     complained = [*_complaints(files, tuple(folders), runner)]
     asked = [(*places[p, at], words) for p, at, words in complained if (p, at) in places]
     found = [(path, item) for path, item, words in asked if _is_difference(item, words)]
@@ -410,10 +407,10 @@ def _wrong_types(
     for path, item in found:
         if item.owner not in wrong:  # else each method of the type differs with it
             yield _differing(path, item, kept[path][0].named(item.name)[0])
-    for p, at, _ in complained:
-        unjudged.pop((p, at), "")
-    said = next((words for p, at, words in complained if (p, at) not in places), "")
-    require_judged("go", tuple(unjudged.values()), said)
+    for folder, at, words in complained:
+        if not at:
+            inside = (path for path, _ in places.values() if folder_of(path) == folder)
+            require_judged("go", tuple(dict.fromkeys(inside)), words)
 
 
 _EMBEDS: Final = re.compile(r"^//go:embed[ \t]+(.+)$", re.MULTILINE)
@@ -434,10 +431,6 @@ def _embedded(files: Mapping[str, str]) -> Iterator[str]:
                 if not name.startswith("/") and ".." not in name:
                     name = re.sub(r"\[.*?\]|[*?]", "x", name)
                     yield posixpath.normpath(posixpath.join(folder_of(path), name))
-
-
-# What each compiler of a probe has to report.
-_FAULT: Final = 'var _ uint8 = ""'
 
 
 def _generic_by_folder(
@@ -516,7 +509,10 @@ def _spelled(kind: str, imports: Mapping[str, str]) -> str:
 def _complaints(
     files: Mapping[str, str], folders: Sequence[str], runner: ToolRunner
 ) -> Iterator[tuple[str, int, str]]:
-    """Yield the path, the line and the words of each error in these folders, module by module."""
+    """Yield the path, the line and the words of each error in these folders, module by module.
+
+    A folder without a line is one whose compiler was not started.
+    """
     modules = read_modules(files, files)
     inner = {folder: module_folder(f"{folder}/", modules) for folder in folders}
     for module in dict.fromkeys(inner.values()):
@@ -527,7 +523,11 @@ def _complaints(
         result = run_compiler(runner, files, command, "the Go compiler")
         for each in read_complaints(f"{result.stdout}\n{result.stderr}"):
             yield posixpath.join(module, each.path), each.line, each.message
-        yield "", 0, next(iter(result.stderr.strip().splitlines()), "")
+        said = result.stderr.strip().splitlines()
+        if result.exit_code and not any(each.startswith("# ") for each in said):
+            yield from (
+                (each, 0, said[0] if said else "") for each in folders if inner[each] == module
+            )
 
 
 _CONFORMANCE: Final = DeclaredConformance(_STUBS, _differences, _wrong_types)

@@ -400,15 +400,32 @@ def _gives_up(body: Iterable[ast.stmt]) -> bool:
     return False
 
 
-_SKIPS = re.compile(
-    r"\b(?:skip|skip[iI]f|skipUnless|skipTest|importorskip|SkipTest|xfail|expectedFailure)\b"
+_SKIPS = re.compile(r"skip|xfail|expected_?failure|pytestmark|mark\.(?!parametrize)", re.IGNORECASE)
+_DEFINED = re.compile(r"\bdef\s+\w+|#[^\n]*")
+_DECORATED = re.compile(
+    r"^[ \t]*@(?!(?:[\w.]+\.)?(?:parametrize|fixture|given|settings|example|patch|property"
+    r"|staticmethod|classmethod|dataclass|contextmanager)\b)",
+    re.MULTILINE,
 )
 
 
-def skips_none(command: Command, files: Mapping[str, str]) -> bool:
-    """Return whether a command runs tests of `files` alone, and none of these skips a test."""
+def skips_none(command: Command, files: Mapping[str, str], loaded: Mapping[str, str]) -> bool:
+    """Return whether a command runs tests of `files` alone, and nothing there may skip a test.
+
+    A decorator that is not known may, and so may the files that a runner has `loaded` unasked.
+    """
     named = _named_tests(command, files)
-    return bool(named) and not any(each is None or _SKIPS.search(files[each]) for each in named)
+    return (
+        bool(named)
+        and not any(each is None or _may_skip(files[each]) for each in named)
+        and not any(map(_SKIPS.search, loaded.values()))
+    )
+
+
+def _may_skip(text: str) -> bool:
+    """Return whether a test file may skip a test; names of functions and comments say nothing."""
+    code = _DEFINED.sub("", text)
+    return _SKIPS.search(code) is not None or _DECORATED.search(code) is not None
 
 
 def _named_tests(command: Command, files: Mapping[str, str]) -> set[str | None]:

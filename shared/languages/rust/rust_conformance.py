@@ -30,7 +30,7 @@ from shared.languages.declared.declared_contracts import (
     run_compiler,
 )
 from shared.languages.language_tools import ToolRunner
-from shared.languages.rust.rust_crates import crate_of, read_crates
+from shared.languages.rust.rust_crates import Crate, crate_of, read_crates
 from shared.languages.rust.rust_skeletons import (
     FIELDS,
     SIGNATURE,
@@ -322,30 +322,31 @@ def _wrong_types(
     files = readable(sources, (".rs", "Cargo.toml", "Cargo.lock"))
     crates = read_crates(files, sorted(files))
     places: dict[tuple[str, int], Declared] = {}
-    asked: dict[str, None] = {}
-    unjudged: dict[tuple[str, int], str] = {}
+    crates_of: dict[str, Crate] = {}
+    unjudged: list[str] = []
     said = ""
     for path, (_, items) in kept.items():
         crate = crate_of(path, crates)
         lines = [(item, line) for item in items if (line := write_probe(item))]
         if crate is None or not lines:
             continue
-        asked[crate.path("Cargo.toml")] = None
+        crates_of[crate.path("Cargo.toml")] = crate
         text = files[path].rstrip("\n") + "\n"
         first = text.count("\n") + 1
         places |= {(path, number): item for number, (item, _) in enumerate(lines, first)}
-        files[path] = text + "".join(f"{line}\n" for _, line in lines) + _FAULT
-        unjudged[path, first + len(lines)] = path
-    for manifest in asked:
+        files[path] = text + "".join(f"{line}\n" for _, line in lines)
+        if not _is_in_a_crate(path, files):
+            unjudged.append(path)
+    for manifest in crates_of:
         folder = manifest.removesuffix("Cargo.toml")
         argv = ("cargo", "check", "--offline", "--message-format=json", "--manifest-path", manifest)
         result = run_compiler(runner, files, argv, "cargo")
+        if result.exit_code and '"compiler-message"' not in result.stdout:
+            unjudged += [path for path in kept if crate_of(path, crates) is crates_of[manifest]]
+            lines_of = result.stderr.splitlines()
+            said = said or next((each for each in lines_of if each.startswith("error")), "")
         for each in read_complaints(result.stdout):
-            paths = (each.path, folder + each.path)
-            if any(unjudged.pop((path, each.line), "") for path in paths):
-                continue
-            at = next((path for path in paths if (path, each.line) in places), "")
-            said = said or ("" if at else each.message)
+            at = next((p for p in (each.path, folder + each.path) if (p, each.line) in places), "")
             if not (at and _is_difference(each, item := places[at, each.line], kept[at][0])):
                 continue
             if item.kind == "implementation":
@@ -357,13 +358,22 @@ def _wrong_types(
                     blocks = (cut(item.around), cut(written.around))
                     shown = (f"{blocks[0]}: {item.head}", f"{blocks[1]}: {written.head}")
                 yield ContractViolation(at, item.name, differs(item.name, *shown))
-        lines_of = result.stderr.splitlines()
-        said = said or next((each for each in lines_of if each.startswith("error")), "")
-    require_judged("cargo", tuple(unjudged.values()), said)
+    require_judged("cargo", tuple(dict.fromkeys(unjudged)), said or "no module has it")
 
 
-# What each compiler of the file has to report.
-_FAULT: Final = 'const _: u8 = "";\n'
+_ROOTS: Final = frozenset({"lib", "main", "build"})
+_TARGETS: Final = frozenset({"bin", "tests", "examples", "benches"})
+
+
+def _is_in_a_crate(path: str, files: Mapping[str, str]) -> bool:
+    """Return whether a file is a target of cargo's, or some other file has it as a module."""
+    *folders, name = path.removesuffix(".rs").split("/")
+    if name in _ROOTS or (name == "main" and folders) or _TARGETS.intersection(folders[-1:]):
+        return True
+    stem = folders[-1] if name == "mod" and folders else name
+    wanted = re.compile(rf"\bmod\s+(?:r#)?{re.escape(stem)}\b|\bpath\s*=|\binclude!|\bmacro_rules!")
+    return any(wanted.search(text) for at, text in files.items() if at.endswith(".rs"))
+
 
 # Attributes other than those that leave a function as it is.
 _REPLACING: Final = re.compile(
@@ -394,8 +404,9 @@ def _is_difference(complaint: Complaint, item: Declared, written: Declarations) 
         if waits or complaint.rule == "E0061":
             return True
     if item.kind == "type":
-        is_other = is_generic(item) and complaint.rule in _WRONG_BOUNDS
-        return is_other or complaint.rule in (_WRONG_TYPE, "E0423")
+        is_alias = item.key.startswith("type_item")
+        is_other = is_generic(item) and not is_alias and complaint.rule in _WRONG_BOUNDS
+        return is_other or complaint.rule in (_WRONG_TYPE, "E0423", "E0107")
     if "impl " in item.key and complaint.rule in (_WRONG_TYPE, "E0277", "E0271", "E0061"):
         return True
     inner = type_parameters(item.key).names if item.kind == "function" else ()

@@ -266,13 +266,16 @@ STUBS: Final = Stubs(".rs", read_rust, write_contract)
 
 
 SIGNATURE: Final = re.compile(
-    r"fn (?P<words>[\w \"]*?)(?:<.*? >)?\((?P<kinds>.*)\) -> (?P<result>.*)", re.DOTALL
+    r"fn (?P<words>[\w \"]*?)(?:<.*? >)?\((?P<kinds>.*?)(?<! )\) -> (?P<result>.*)", re.DOTALL
 )
 FIELDS: Final = re.compile(r"struct_item  ?(?:<.*?> )?\( (?P<fields>.*?)(?: ,)? \)", re.DOTALL)
 _WHERE: Final = re.compile(r"\bwhere\b(?P<bounds>.*?)[,;{]?\s*$", re.DOTALL)
 _IMPL: Final = re.compile(r"(?:unsafe )?impl ?")
 _RECEIVER: Final = re.compile(r"(?P<before>(?:& )?(?:'\w+ )?(?:mut )?)self\b(?! :)")
-_IMPLEMENTED: Final = re.compile(r"(?:unsafe )?impl (?P<trait>[^!<].*?) for (?P<own>.+)")
+_COMMENTED: Final = re.compile(r"\bwhere\b.*//")
+_IMPLEMENTED: Final = re.compile(
+    r"(?:unsafe )?impl (?P<trait>[^!<].*?) for (?P<own>.+?)(?: where .*)?"
+)
 _BORROWED: Final = re.compile(r"&\s*")
 _UNNAMED: Final = re.compile(r"'_(?!\w)")
 _ELIDED: Final = re.compile(r"(&(?! ?') ?)|'_ ?")
@@ -283,8 +286,10 @@ def write_probe(item: Declared) -> str:
     """Return the code on one line; nothing for what is not compared by its type."""
     if item.kind == "value":
         return _value_probe(item)
+    if _COMMENTED.search(item.head):
+        return ""  # the head is one line here, and the comment would take the rest
     if item.kind == "type":
-        return _type_probe(item)
+        return "" if item.owner else _type_probe(item)
     if item.kind == "implementation":
         return _trait_probe(item)
     if item.kind != "function" or " for " in item.around:

@@ -133,7 +133,11 @@ def test_a_command_that_cannot_be_started_says_why(text: str, words: str) -> Non
 @pytest.mark.parametrize(
     ("command", "text", "expected"),
     [
-        ("pytest -q tests/test_a.py", "def test_skips_blanks(): ...", True),
+        ("pytest -q tests/test_a.py", "def test_skips_blanks(): ...  # skips", True),
+        ("pytest -q tests/test_a.py", "@pytest.mark.parametrize('n', [1])\n", True),
+        ("pytest -q tests/test_a.py", "@pytest.mark.slow\n", False),
+        ("pytest -q tests/test_a.py", "class T:\n    @requires_docker\n", False),
+        ("pytest -q tests/test_a.py", "@td.skip_if_no('scipy')\n", False),
         ("pytest -q tests/test_a.py tests/test_b.py", "", False),
         ("pytest", "", False),
         ("pytest tests", "", False),
@@ -149,4 +153,8 @@ def test_a_command_that_cannot_be_started_says_why(text: str, words: str) -> Non
 def test_a_command_skips_none_where_it_runs_only_files_that_skip_none(
     command: str, text: str, expected: bool
 ) -> None:
-    assert skips_none(analyse_command(command), {"tests/test_a.py": text}) is expected
+    found = [
+        skips_none(analyse_command(command), {"tests/test_a.py": text}, {"conftest.py": loaded})
+        for loaded in ("import pytest", "pytest.skip('without a database')")
+    ]
+    assert found == [expected, False]

@@ -47,6 +47,18 @@ IN_SCRIPT = "test('b', () => {\n  // exactly so\n});\n"
             f"{GO}\n// B.\n{IN_GO}".replace('"testing"\n', '"testing"\nimport "os"\n'),
         ),
         ("t.py", PYTHON, f"# Why.\nimport pytest\n\n\n{IN_PYTHON}", f"{PYTHON}\n\n{IN_PYTHON}"),
+        (
+            "t.py",
+            PYTHON,
+            f"from os import (  # (of files)\n    name,  # the one (old)\n)\n\n\n{IN_PYTHON}",
+            f"{PYTHON}\n\n{IN_PYTHON}".replace("import", "from os import name\n\nimport", 1),
+        ),
+        (
+            "a.test.ts",
+            SCRIPT,
+            f"// @ts-expect-error\nimport {{ a }} from './a';\n\n{IN_SCRIPT}",
+            f"{SCRIPT}\n// @ts-expect-error\nimport {{ a }} from './a';\n\n{IN_SCRIPT}",
+        ),
         ("t.py", PYTHON, f"# Why.\n{IN_PYTHON}", f"{PYTHON}\n\n# Why.\n{IN_PYTHON}"),
         ("a_test.go", GO, f"{GO.partition(chr(10))[0]}\n\n{IN_GO}", f"{GO}\n{IN_GO}"),
         (

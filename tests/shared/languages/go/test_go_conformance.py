@@ -298,3 +298,18 @@ def test_what_is_embedded_need_not_be_there_to_compare_types(runner: SandboxRunn
     assert names_that_differ(runner, {"game/game.go": "func Score(n uint8) uint8"}, code) == [
         "Score"
     ]
+
+
+def test_a_package_that_imports_another_with_a_contract_is_compared_as_well(
+    runner: SandboxRunner,
+) -> None:
+    code = {
+        "game/game.go": "func Score(n uint8) uint8 {\n\treturn n\n}\n",
+        "play/play.go": 'package play\n\nimport "example.org/play/game"\n\n'
+        "func Play(n uint16) uint8 {\n\treturn game.Score(uint8(n))\n}\n",
+    }
+    stubs = {
+        "game/game.go": "func Score(n uint8) uint8",
+        "play/play.go": "package play\n\nfunc Play(n uint8) uint8",
+    }
+    assert names_that_differ(runner, stubs, code) == ["Play"]

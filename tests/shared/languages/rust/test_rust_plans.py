@@ -753,6 +753,37 @@ WRAP = "pub struct Wrap<T: Clone>(pub T, pub u8);"
             "        by(1)\n    }\n}\n",
             "A.each",
         ),
+        # None of these makes the probe of another declaration one that does not parse.
+        (
+            f"{ID}impl Iterator for Id {{\n    type Item = u8;\n}}\npub fn even(n: u8) -> bool;",
+            f"{ID}impl Iterator for Id {{\n    type Item = u8;\n"
+            "    fn next(&mut self) -> Option<u8> {\n        None\n    }\n}\n\n"
+            "pub fn even(n: u16) -> bool {\n    n % 2 == 0\n}\n",
+            "even",
+        ),
+        (
+            f"{ID}impl From<u8> for Id where Id: Sized {{}}\npub fn even(n: u8) -> bool;",
+            ID + FROM.format("u8") + "pub fn even(n: u16) -> bool {\n    n % 2 == 0\n}\n",
+            "even",
+        ),
+        (
+            "pub fn even<T>(n: T) -> bool\nwhere\n    T: Ord, // sorted\n    T: Copy;\n"
+            "pub fn odd(n: u8) -> bool;",
+            "pub fn even<T: Ord + Copy>(_: T) -> bool {\n    true\n}\n\n"
+            "pub fn odd(n: u16) -> bool {\n    n % 2 == 1\n}\n",
+            "odd",
+        ),
+        (
+            "pub fn adder(n: u8) -> impl Fn(u8) -> u8;",
+            "pub fn adder(n: u8) -> impl Fn(u8) -> u8 {\n    move |m| n + m\n}\n",
+            None,
+        ),
+        (
+            "pub fn adder(n: u8) -> impl Fn(u8) -> u8;",
+            "pub fn adder(n: u8) -> impl Fn(u8) -> u16 {\n    move |m| (n + m) as u16\n}\n",
+            "adder",
+        ),
+        ("pub type Call<T> = dyn Fn(T);", "pub type Call<T> = dyn Fn(T);\n", None),
         ("pub type Pair<T> = (T, u8);", "pub type Pair<U> = (U, u8);\n", None),
         ("pub type Pair<T> = (T, u8);", "pub type Pair<T> = (u8, T);\n", "Pair"),
         (WRAP, f"{WRAP}\n", None),
@@ -784,8 +815,7 @@ def test_traits_and_generic_types_are_compared_by_what_they_take(
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"src/lib.rs": ""}, "did not compile src/game.rs"),
-        ({"src/lib.rs": "pub mod game\n"}, "src/game.rs: expected one of"),
+        ({"src/lib.rs": ""}, "did not compile src/game.rs: no module has it"),
         (
             {"Cargo.toml": CRATE["Cargo.toml"] + '[dependencies]\nserde = "1"\n'},
             "src/game.rs: error: no matching package named `serde`",
@@ -802,6 +832,25 @@ def test_what_the_compiler_did_not_get_to_is_not_taken_for_kept(
     with Tools(runner) as tools, pytest.raises(CheckerFailed) as refused:
         RUST.conformance.check_conformance(stubs, files, tools)
     assert said in refused.value.message
+
+
+def test_what_depends_on_a_crate_with_a_contract_is_compared_as_well(
+    runner: SandboxRunner,
+) -> None:
+    assert RUST.conformance is not None
+    stubs = [
+        Interface(path="src/game.rs", stub="pub fn score(n: u8) -> u8;"),
+        Interface(path="src/main.rs", stub="fn points(n: u8) -> u8;"),
+    ]
+    files = {
+        **CRATE,
+        "src/game.rs": "pub fn score(n: u8) -> u8 {\n    n\n}\n",
+        "src/main.rs": "fn points(n: u16) -> u8 {\n    my_play::game::score(n as u8)\n}\n\n"
+        "fn main() {\n    points(1);\n}\n",
+    }
+    with Tools(runner) as tools:
+        found = RUST.conformance.check_conformance(stubs, files, tools)
+    assert [each.name for each in found] == ["points"]
 
 
 def weakness(test: str) -> str:
