@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from factory.orders.documents import FailureBrief, WriteProposal
+from factory.proposal.assemble_edits import elision
+from factory.proposal.edit_blocks import find_placeholder
 from factory.proposal.scope import FileKind
 from factory.proposal.shown_code import ShownFile
 from factory.workbench.judging_tools import SandboxRunner
@@ -192,10 +194,10 @@ def notes_on(
     """Return sentences on what is wrong with a proposal, the most helpful ones last.
 
     Without a `failure`, the sentences name only certain faults: no file changes, a file or a name
-    that the order wants is missing, a function has no body. With one, they also explain it: a
-    function that returns a constant, a file that did not change, a line that does not parse, a name
-    that does not exist and what does. `shown` are the files as the prompt showed them, and `files`
-    are the paths of the repository.
+    that the order wants is missing, a comment stands for lines, a function has no body. With one,
+    they also explain it: a function that returns a constant, a file that did not change, a line
+    that does not parse, a name that does not exist and what does. `shown` are the files as the
+    prompt showed them, and `files` are the paths of the repository.
     """
     before = {each.path: each.text for each in shown if each.state.kind is FileKind.FILE}
     after = {each.path: each.content for each in proposal.writes}
@@ -205,11 +207,18 @@ def notes_on(
     notes = [
         *_missing_files(order, before, after),
         *(_unchanged_files(order, before, after) if failure else ()),
+        *_left_out(before, after),
         *_missing_names(order, after),
         *(_errors(failure, before, after, files) if failure else ()),
         *_unwritten(order, before, after, with_doubtful=failure is not None),
     ]
     return tuple(dict.fromkeys(notes))
+
+
+def _left_out(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
+    for path in before.keys() & after.keys():
+        if found := find_placeholder(path, after[path], before[path]):
+            yield f"In {path}, {elision(found)}."
 
 
 def _missing_files(

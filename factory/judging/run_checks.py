@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from factory.judging.count_tests import tests_of
+from factory.judging.environment_faults import nothing_to_run
 from factory.judging.failure_brief import stable_excerpt, stable_text
 from factory.judging.proof import (
     NOTHING_KNOWN,
@@ -74,9 +75,16 @@ class Check:
     is_new: bool = False
     stands_for: str = ""
 
-    def note_for(self, exit_code: int) -> str | None:
-        """Return why `exit_code` passes although it is not 0, or `None`."""
-        return dict(self.tolerated).get(exit_code)
+    def note_on(self, ended: Ended) -> str:
+        """Return why a command passes that did not exit with 0; "" if it does not.
+
+        The code under test may exit with any number: a runner that found no test says so.
+        """
+        note = dict(self.tolerated).get(ended.exit_code, "")
+        if ended.cause is not Cause.EXITED:
+            return ""
+        is_said = bool(nothing_to_run(ended.output, ended.exit_code, ()))
+        return "" if self.tolerated == _NO_TESTS and not is_said else note
 
     def allowed_by(self, known: KnownRed, now: RedCheck) -> bool:
         """Return whether the command may fail as it did now, by what is known of the base."""
@@ -85,7 +93,7 @@ class Check:
         return known.allows(self.text, now)
 
     def passes(self, ended: Ended) -> bool:
-        return ended.ok or (ended.cause is Cause.EXITED and bool(self.note_for(ended.exit_code)))
+        return ended.ok or bool(self.note_on(ended))
 
 
 def parse_check(text: str, *tolerated: tuple[int, str]) -> Check:
@@ -358,7 +366,7 @@ def _run_one(check: Check, trial: Trial, purpose: AttemptStage, known: LookUp, n
 def _note_on(check: Check, ended: Ended, known: LookUp, trial: Trial) -> str:
     """Return why a command passes although it failed; "" if it does not pass or did not fail."""
     if check.passes(ended):
-        return check.note_for(ended.exit_code) or ""
+        return check.note_on(ended)
     now, before = RedCheck.of(ended, trial.files), known()
     if not check.allowed_by(before, now):
         return ""

@@ -154,7 +154,7 @@ class _Work:
         old = self.present.texts.get(block.path)
         elided = "" if old is None else find_placeholder(block.path, block.content, old)
         if elided:
-            self._refuse(index, block, _elision(elided))
+            self._refuse(index, block, elision(elided))
         return block.content
 
     def _searched(
@@ -173,7 +173,7 @@ class _Work:
                 continue
             splice = found.splice
             if elided := find_placeholder(path, block.replace, block.search):
-                self._refuse(index, block, _elision(elided))
+                self._refuse(index, block, elision(elided))
             elif file.text[splice.start : splice.end] == splice.text:
                 self._refuse(index, block, "it changes nothing: both texts are alike", matches=1)
             else:
@@ -198,7 +198,7 @@ class _Work:
             elided = find_placeholder(path, edit.code, text)
             match each:
                 case _ if elided:
-                    self._refuse(index, block, _elision(elided))
+                    self._refuse(index, block, elision(elided))
                 case EditRefused(reason=reason, lines=lines):
                     near = FileText(text).excerpt(lines[0] - 2, 4) if lines else _NOTHING
                     self._refuse(index, block, reason, near)
@@ -273,7 +273,8 @@ _WORDS: Final = {
 }
 
 
-def _elision(line: str) -> str:
+def elision(line: str) -> str:
+    """Return what is said of a line that stands for lines left out."""
     return (
         f"`{line[:80]}` stands for lines that are left out: write them, a program puts the text "
         "into the file as it is"

@@ -279,14 +279,21 @@ _WHAT: Final = (
 _WHICH: Final = (
     r"(?:rest|remainder|remaining|existing|other|previous|original|unchanged|same|above|below)"
 )
+_AS_IT_WAS: Final = (
+    r"(?:(?:goes|go|remains?|stays?|is|are|continues?|kept|keep) )?"
+    r"(?:here|unchanged|the same|same|intact|untouched|as (?:before|is|it (?:is|was)|they were)"
+    r"|as above|below|above|omitted|not shown|unmodified)\b.*"
+)
 _ELIDING = re.compile(
     rf"{_DOTS}"
     rf"|{_DOTS}.*\b(?:{_WHICH}|{_WHAT}|as before|omitted|keep)\b.*"
-    rf"|.*\b(?:{_WHICH}|omitted|as before|keep)\b.*{_DOTS}"
-    rf"|(?:the )?(?:rest|remainder) of (?:the |this |your )?{_WHAT}\b.*"
+    rf"|.*\b{_WHICH} (?:\w+ )?{_WHAT}\b.*{_DOTS}"
+    rf"|.*\b(?:the rest|as before|omitted|unchanged)\b.*{_DOTS}"
+    rf"|(?:the )?(?:rest|remainder) of (?:the |this |your )?{_WHAT}(?: {_WHAT})?[.:;]?"
+    rf"|(?:the )?(?:rest|remainder) of (?:the |this |your )?{_WHAT}(?: {_WHAT})?\W+{_AS_IT_WAS}"
     rf"|(?:the |all )?(?:rest|remaining|existing|other|previous) {_WHAT}(?: {_WHAT})?"
-    r" (?:here|unchanged|as before|(?:goes|go|remains?|stays?|is|are|continues?)\b.*)"
-    r"|(?:the )?rest (?:is |are |remains? |stays? )?(?:unchanged|the same|as before)"
+    rf"\W+(?:{_AS_IT_WAS}|(?:goes|go|continues?)[.:;]?)"
+    rf"|(?:the )?rest\W+{_AS_IT_WAS}"
     r"|(?:unchanged|no changes?|same as (?:before|above)|omitted(?: for brevity)?)",
     re.IGNORECASE,
 )

@@ -26,7 +26,12 @@ from factory.orders.documents import (
 )
 from factory.orders.model_choice import PastAttempt
 from factory.orders.stages import Stage
-from factory.proposal.assemble_edits import Present, assemble, render_question, render_refusals
+from factory.proposal.assemble_edits import (
+    Present,
+    assemble,
+    render_question,
+    render_refusals,
+)
 from factory.proposal.edit_blocks import (
     Block,
     BlockRefusal,

@@ -452,7 +452,8 @@ _MAX_CLAIM = 1_500
 def parse_claim(reply: str) -> ImpossibleClaim | None:
     """Return the claim in a reply that the order cannot be done; `None` for any other reply.
 
-    In JSON it is the key `impossible`, in text a first line that begins with `IMPOSSIBLE:`.
+    In JSON it is the key `impossible` beside no files, in text a first line that begins with
+    `IMPOSSIBLE:`.
     """
     if "impossible" not in reply[:MAX_REPLY_CHARACTERS].lower():
         return None
@@ -469,8 +470,8 @@ def parse_claim(reply: str) -> ImpossibleClaim | None:
         value = parse_json(extract_json_object(text))
     except (ReplyMalformed, JsonProblem):
         return None
-    if not isinstance(value, dict) or not value.keys() <= _CLAIM_KEYS:
-        return None
+    if not isinstance(value, dict) or not value.keys() <= _CLAIM_KEYS or value.get("writes"):
+        return None  # what it wants to write counts more
     match value.get("impossible"):
         case {"reason": str(reason), "command": str(named)}:
             return _claim(reason, named)

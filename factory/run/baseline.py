@@ -337,7 +337,7 @@ class Baseline:
             ended = run_to_its_end(check, bench.sandbox, seconds=seconds, log=log)
         except OSError as error:
             raise write_refused(log, error) from error
-        note = check.note_for(ended.exit_code) or ""
+        note = check.note_on(ended)
         if not check.passes(ended):
             red = RedCheck.of(ended, bench.workspace.files)
             if red.nothing:

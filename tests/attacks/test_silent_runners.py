@@ -102,7 +102,7 @@ def test_code_that_skips_its_own_test_proves_nothing(
 @pytest.mark.rest
 def test_a_test_of_the_plan_may_skip_by_itself(factory: Factory) -> None:
     commit_all(factory.repo, {"scripts/verify.sh": "true\n", "app.py": WRONG})
-    skipped = "\n\n@pytest.mark.skipif(True, reason='of another machine')\ndef test_no():\n    ...\n"
+    skipped = "\n\n@pytest.mark.skipif(True, reason='of elsewhere')\ndef test_no():\n    ...\n"
     files = [{"path": "tests/test_app.py", "content": f"import pytest\n{TEST}{skipped}"}]
     reply = proposal({"app.py": "def double(number):\n    return 2 * number\n"})
     assert factory.run(BY_PYTEST | {"acceptance_files": files}, [reply]).verdict == "PASS"

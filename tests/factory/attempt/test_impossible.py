@@ -113,6 +113,7 @@ def test_a_claim_without_a_command_stops_the_order_and_says_that_nothing_was_che
         ("IMPOSSIBLE:", None),
         ('{"impossible": {"reason": " "}}', None),
         ('{"impossible": null, "summary": "s", "writes": []}', None),
+        ('{"impossible": {"reason": "none"}, "writes": [{"path": "a"}]}', None),
         ('{"impossible": {"reason": "no"}, "name": "a file of its own"}', None),
         ('```a.json\n{"impossible": {"reason": "no"}}\n```', None),
         ("Summary: handles the IMPOSSIBLE: case\n```a.py\n1\n```", None),

@@ -62,6 +62,13 @@ def test_a_function_without_a_body_is_named() -> None:
     assert notes({"greet.py": "# old\n" + STUB}, {"greet.py": STUB}) == (NO_BODY,)
 
 
+def test_a_comment_that_stands_for_lines_is_named_in_a_file_that_was_there() -> None:
+    left_out = "# ... existing code unchanged ...\n"
+    (note,) = notes({"greet.py": "X = 1\n" + WRITTEN}, {"greet.py": left_out + WRITTEN})
+    assert note.startswith(f"In greet.py, `{left_out.strip()}` stands for lines that are left out")
+    assert notes({"greet.py": None}, {"greet.py": left_out + WRITTEN}) == ()
+
+
 def test_a_function_that_was_empty_and_is_not_asked_for_is_not_named() -> None:
     hook = "def on_start(app):\n    pass\n\n\n"
     assert notes({"greet.py": hook}, {"greet.py": hook + WRITTEN}) == ()

@@ -94,9 +94,9 @@ def test_the_users_own_commands_are_all_that_runs() -> None:
 
 def test_no_tests_found_fails_a_command_that_the_user_chose() -> None:
     (chosen,) = on({}, "python -m pytest -q").checks().commands
-    assert chosen.note_for(5) is None
-    assert on({}).checks().commands[-1].note_for(5) == "no tests were found"
-    assert on({}).checks().commands[1].note_for(1) == "the Python of commands has no pip"
+    assert chosen.tolerated == ()
+    assert on({}).checks().commands[-1].tolerated == ((5, "no tests were found"),)
+    assert on({}).checks().commands[1].tolerated == ((1, "the Python of commands has no pip"),)
 
 
 def test_an_order_that_a_person_exempts_is_compiled_alone() -> None:

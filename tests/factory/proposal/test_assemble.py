@@ -123,6 +123,43 @@ def test_dots_are_the_body_of_what_is_opened_above_them(code: str, found: str) -
 
 
 @pytest.mark.parametrize(
+    "line",
+    [
+        "# ... existing code ...",
+        "// rest of the code remains the same",
+        "# rest of the file unchanged",
+        "# The rest of the class stays as it is.",
+        "// existing code...",
+        "# keep the rest as before ...",
+        "# other methods remain unchanged",
+        "# Remaining methods go here",
+        "/* ... rest of implementation ... */",
+        "-- previous lines: unchanged",
+    ],
+)
+def test_what_stands_for_lines_is_found(line: str) -> None:
+    assert find_placeholder("a.py", f"x = 1\n{line}\n", "x = 1\n") == line
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "# the rest of the line is the value",
+        "# The rest of the file is ignored",
+        "// Try the other side...",
+        "# Keep going until nothing changes...",
+        "# loading the remaining pages ...",
+        "# existing files are kept for a week",
+        "// the remaining methods are for tests",
+        "# other fields are ignored",
+        "# rest of the body is read lazily",
+    ],
+)
+def test_a_comment_that_says_something_stands_for_no_lines(line: str) -> None:
+    assert find_placeholder("a.py", f"x = 1\n{line}\n", "x = 1\n") == ""
+
+
+@pytest.mark.parametrize(
     ("blocks", "reason"),
     [
         ([FileBlock("a.py", "x\n"), SearchBlock("a.py", "import os\n", "")], "in two ways"),
