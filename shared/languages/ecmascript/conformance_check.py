@@ -199,8 +199,11 @@ def declared_counts(node: Node) -> tuple[int, int | None]:
 
 
 _MISSING: Final = frozenset({2339, 2551, 2305, 2724, 2694, 2614, 2576})
-# How a script may add to its exports where no compiler sees it.
-_DYNAMIC = re.compile(r"exports\[|Object\.assign\(|defineProperty|__exportStar|exports = require")
+# How a script may add to an object where no compiler sees it.
+_ADDING: Final = r"(?:Object\.assign|Object\.definePropert(?:y|ies))\(\s*"
+_TO_EXPORTS = re.compile(
+    rf"exports\[|{_ADDING}(?:module\.)?exports\b|__exportStar|exports = require"
+)
 
 
 class _Now:
@@ -228,7 +231,8 @@ def check_conformance(
 ) -> tuple[ContractViolation, ...]:
     """Return what in `sources` contradicts `interfaces`, sorted by file and name.
 
-    Raises `CheckerFailed` if the compiler is missing or gives no answer.
+    Raises `CheckerFailed` if the compiler is missing or gives no answer, and nothing is found
+    without it.
     """
     found: list[ContractViolation] = []
     probes: dict[str, tuple[Stub, Probe]] = {}
@@ -251,10 +255,14 @@ def check_conformance(
         if not is_typed(each.path):
             found += _miscounted(stub, root)
     reported = {(each.path, each.name) for each in found}
-    for violation in _judged(probes, sources, tools):
-        if (violation.path, violation.name) not in reported:
-            reported.add((violation.path, violation.name))
-            found.append(violation)
+    try:
+        for violation in _judged(probes, sources, tools):
+            if (violation.path, violation.name) not in reported:
+                reported.add((violation.path, violation.name))
+                found.append(violation)
+    except CheckerFailed:
+        if not found:
+            raise
     return tuple(sorted(found, key=lambda each: (each.path, each.name, each.message)))
 
 
@@ -274,7 +282,7 @@ def _judged(
         found: dict[str, ContractViolation] = {}
         for complaint in told:
             name = probe.lines.get(complaint.line, "") if complaint.path == path else ""
-            if name and not _is_excused(complaint, sources[stub.path], stub):
+            if name and not _is_excused(complaint, name, sources[stub.path], stub):
                 found.setdefault(name, _violation(stub, name, complaint))
         yield from (each for name, each in found.items() if not _follows(name, stub, found))
 
@@ -299,10 +307,15 @@ def _mentions(stub: Stub, name: str, words: str) -> bool:
     return declared is not None and re.search(rf"\b(?:{words})\b", declared.shown) is not None
 
 
-def _is_excused(complaint: TscComplaint, source: str, stub: Stub) -> bool:
+def _is_excused(complaint: TscComplaint, name: str, source: str, stub: Stub) -> bool:
     """Say whether a name may be there all the same, made by a script as it runs."""
-    is_missing = complaint.code in _MISSING
-    return is_missing and not is_typed(stub.path) and _DYNAMIC.search(source) is not None
+    if complaint.code not in _MISSING or is_typed(stub.path):
+        return False
+    owner, _, member = name.partition(".")
+    if not member:
+        return _TO_EXPORTS.search(source) is not None
+    target = rf"(?:this|{re.escape(owner)}(?:\.prototype)?)"
+    return re.search(rf"\b{target}\[|{_ADDING}{target}\b", source) is not None
 
 
 def _violation(stub: Stub, name: str, complaint: TscComplaint) -> ContractViolation:

@@ -489,8 +489,8 @@ def check_conformance(
 
     `sources` has the texts of the project's Python files by path. Only declared files and those
     that imports lead to are looked up. A difference that is not certain is not a violation. Raises
-    `CheckerFailed` if the type checker gave no answer, or if a declared file cannot be parsed
-    for a reason other than its syntax; nothing is judged then.
+    `CheckerFailed` if the type checker gave no answer and the text shows no violation, or if a
+    declared file cannot be parsed for a reason other than its syntax.
     """
     history = ModuleHistory(sources.keys(), sources, [])
     found: list[ContractViolation] = []
@@ -509,7 +509,13 @@ def check_conformance(
             subjects.append(subject)
             found += missing_names(subject)
     reported = {(each.path, each.name) for each in found}
-    for each in wrong_types(subjects, history, checker):
+    try:
+        differing = [*wrong_types(subjects, history, checker)]
+    except CheckerFailed:
+        if not found:
+            raise
+        differing = []  # what the text shows is certain
+    for each in differing:
         members = {name for path, name in reported if path == each.path and f"{each.name}." in name}
         if (each.path, each.name) not in reported and not members:
             reported.add((each.path, each.name))

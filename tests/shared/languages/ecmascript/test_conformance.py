@@ -224,6 +224,39 @@ def test_a_file_that_is_missing_or_broken_needs_no_compiler(
     assert message in found.message
 
 
+@needs_tsc
+@pytest.mark.parametrize(
+    ("path", "stub", "code", "names"),
+    [
+        ("a.mjs", "export function f(): void;", "export const o = Object.assign({}, {});\n", ["f"]),
+        ("a.cjs", "export function f(): void;", "Object.assign(module.exports, more());\n", []),
+        (
+            "a.mjs",
+            "export class A {\n  m(): void;\n}",
+            "export class A {\n  constructor(o) {\n    Object.assign(this, o);\n  }\n}\n",
+            [],
+        ),
+        (
+            "a.mjs",
+            "export class A {\n  m(): void;\n}",
+            "export class A {\n  n(o) {\n    return Object.assign({}, o);\n  }\n}\n",
+            ["A.m"],
+        ),
+    ],
+)
+def test_a_script_may_have_what_it_adds_where_no_compiler_sees_it(
+    path: str, stub: str, code: str, names: list[str]
+) -> None:
+    assert _names(stub, code, path) == names
+
+
+def test_what_the_text_shows_counts_without_a_compiler() -> None:
+    stub = "export function f(): void;"
+    interfaces = [Interface(path=path, stub=stub) for path in ("a.ts", "b.ts")]
+    found = check_conformance(interfaces, {"a.ts": "export function f() {}"}, Tools())
+    assert [(each.path, each.name) for each in found] == [("b.ts", "")]
+
+
 def test_without_a_compiler_nothing_is_judged() -> None:
     interface = Interface(path="a.ts", stub="export function f(): void;")
 

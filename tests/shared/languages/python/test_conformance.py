@@ -389,6 +389,8 @@ def test_what_the_checker_cannot_judge_is_never_taken_for_conformance(checker: T
     interface = Interface(path="types.py", stub="def f(a: int) -> int: ...")
     with pytest.raises(CheckerFailed):
         check_conformance([interface], {"types.py": "def f(b): ..."}, checker)
+    sure = check_conformance([interface], {"types.py": "def g(b): ..."}, checker)
+    assert [each.name for each in sure] == ["f"]
 
 
 def test_without_interfaces_no_checker_is_started() -> None:
