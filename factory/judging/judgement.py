@@ -354,7 +354,7 @@ def _too_few(fewer: FewerTests, phase: _Phase, trial: Trial) -> FailureBrief | N
     out that it still has, and the order takes nothing away.
     """
     why = f"{fewer.describe()}."
-    if fewer.is_refused(trial.order):
+    if fewer.is_refused(trial.order, is_new=trial.starts_tests_anew):
         if fewer.now is None:
             why += (
                 " Nothing shows that a test ran: have the test runner print its summary as before."

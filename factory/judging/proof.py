@@ -96,16 +96,18 @@ class FewerTests:
     now: int | None
     others: int = 0
 
-    def is_refused(self, order: WorkOrder) -> bool:
+    def is_refused(self, order: WorkOrder, *, is_new: bool) -> bool:
         """Return whether `order` fails because nothing shows a test that ran.
 
-        An order may bring a test runner that llmch cannot read. It then says so in `changes`. An
-        order that removes tests may remove the last one.
+        An order may bring a test runner that llmch cannot read, or leave the tests to another
+        command: `is_new` says that it writes a file by which tests are started. Where no other
+        command counts any, it then says so in `changes`. An order that removes tests may remove the
+        last one.
         """
         if any(map(is_test, order.removed_files)):
             return False
         if self.now is None:
-            return not self.others and not order.changes
+            return not (is_new and (self.others or order.changes))
         return self.now == 0
 
     def describe(self) -> str:

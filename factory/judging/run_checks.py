@@ -238,6 +238,13 @@ def _learn_nothing(known: KnownCommit) -> None:
     """Forget what a verification showed."""
 
 
+# Scripts, and what build tools read.
+_STARTING: Final = re.compile(
+    r"\.(?:sh|bash|mk|cmake|gradle|kts|bazel|just)$"
+    r"|(?:^|/)(?:(?:GNU)?[Mm]akefile|[Jj]ustfile|Taskfile\.ya?ml|CMakeLists\.txt|meson\.build|BUILD)$"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Trial:
     """Hold what it takes to judge a workbench's tree: task, options, and where the records go.
@@ -283,6 +290,15 @@ class Trial:
         """Return whether the files that are judged have one that a test runner is configured by."""
         paths = (*self.written, *self.removed)
         return any(manifests_among(paths)) or any(map(steering, paths))
+
+    @property
+    def starts_tests_anew(self) -> bool:
+        """Return whether the files that are judged have one by which tests are started."""
+        paths = (*self.written, *self.removed)
+        words = {word for each in self.checks for word in each.argv}
+        return self.configures_tests or any(
+            each in words or _STARTING.search(each) is not None for each in paths
+        )
 
     @property
     def configuring(self) -> tuple[str, ...]:
