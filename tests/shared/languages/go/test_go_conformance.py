@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 import pytest
 
@@ -144,46 +145,50 @@ var Total int
 """
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "names"),
-    [
-        ("", "", []),
-        ("Score int", "Score string", ["Score"]),
-        ("Handle func(name string) error", "Handle func(string) error", []),
-        ("Handle func(name string) error", "Handle func(int)", ["Handle"]),
-        ("Grid [Size]int", "Grid [3]int", []),
-        ("Grid [Size]int", "Grid [4]int", ["Grid"]),
-        ("Stack[T any] []T", "Stack[E any] []E", []),
-        ("Stack[T any] []T", "Stack[T any] map[string]T", ["Stack"]),
-        ("Stack[T any] []T", "Stack []int", ["Stack"]),
-        ("Short = int", "Short int", ["Short"]),
-        ("Short = int", "Short = string", ["Short"]),
-        ("Wait time.Duration", "Wait int64", []),
-        ("Wait time.Duration", "Wait time.Time", ["Wait"]),
-        ("Rank Score", "Rank int", []),
-        ("type Store interface{ Get() string }", "var Store = 3", ["Store"]),
-        ("Store interface{ Get() string }", "Store struct{ Get func() string }", ["Store"]),
-        ("Empty struct{}", "Empty int", ["Empty"]),
-        ("Max = 10", "Max = 20", ["Max"]),
-        ("Max = 10", "Max = 2*3 + 4", []),
-        ("Max = 10", "Max int = 10", []),
-        ("const Max = 10", 'const Max = "a"', ["Max"]),
-        ("const Max = 10", "var Max = 10", ["Max"]),
-        ("Pi = 3.14159", "Pi = 3.14", ["Pi"]),
-        ('"a \\"b\\"", len(Word)', '`a "b"`, 5', []),
-        ('"a \\"b\\"", len(Word)', '"a", 1', ["Word"]),
-        ("5 * time.Second", "5e9", []),
-        ("Limit time.Duration = 5 * time.Second", "Limit int64 = 5e9", ["Limit"]),
-        ("var Total int", "var Total = 3", []),
-        ("var Total int", "const Total int = 3", ["Total"]),
-    ],
+OF_KINDS: Final = (
+    ("", "", []),
+    ("Score int", "Score string", ["Score"]),
+    ("Handle func(name string) error", "Handle func(string) error", []),
+    ("Handle func(name string) error", "Handle func(int)", ["Handle"]),
+    ("Grid [Size]int", "Grid [3]int", []),
+    ("Grid [Size]int", "Grid [4]int", ["Grid"]),
+    ("Stack[T any] []T", "Stack[E any] []E", []),
+    ("Stack[T any] []T", "Stack[T any] map[string]T", ["Stack"]),
+    ("Stack[T any] []T", "Stack []int", ["Stack"]),
+    ("Short = int", "Short int", ["Short"]),
+    ("Short = int", "Short = string", ["Short"]),
+    ("Wait time.Duration", "Wait int64", []),
+    ("Wait time.Duration", "Wait time.Time", ["Wait"]),
+    ("Rank Score", "Rank int", []),
+    ("type Store interface{ Get() string }", "var Store = 3", ["Store"]),
+    ("Store interface{ Get() string }", "Store struct{ Get func() string }", ["Store"]),
+    ("Empty struct{}", "Empty int", ["Empty"]),
+    ("Max = 10", "Max = 20", ["Max"]),
+    ("Max = 10", "Max = 2*3 + 4", []),
+    ("Max = 10", "Max int = 10", []),
+    ("const Max = 10", 'const Max = "a"', ["Max"]),
+    ("const Max = 10", "var Max = 10", ["Max"]),
+    ("Pi = 3.14159", "Pi = 3.14", ["Pi"]),
+    ('"a \\"b\\"", len(Word)', '`a "b"`, 5', []),
+    ('"a \\"b\\"", len(Word)', '"a", 1', ["Word"]),
+    ("5 * time.Second", "5e9", []),
+    ("Limit time.Duration = 5 * time.Second", "Limit int64 = 5e9", ["Limit"]),
+    ("var Total int", "var Total = 3", []),
+    ("var Total int", "const Total int = 3", ["Total"]),
 )
-def test_types_constants_and_variables_are_compared(
-    runner: SandboxRunner, old: str, new: str, names: list[str]
-) -> None:
-    assert old in KINDS
-    code = KINDS.replace(old, new) if old else KINDS
-    assert names_that_differ(runner, {"game.go": KINDS}, {"game.go": code}) == names
+
+
+def test_types_constants_and_variables_are_compared(runner: SandboxRunner) -> None:
+    assert all(old in KINDS for old, _, _ in OF_KINDS)
+    paths = [f"case{at}/game.go" for at in range(len(OF_KINDS))]
+    texts = [KINDS.replace(old, new) if old else KINDS for old, new, _ in OF_KINDS]
+    interfaces = [Interface(path=path, stub=headed(KINDS)) for path in paths]
+    sources = {path: headed(text) for path, text in zip(paths, texts, strict=True)}
+    assert GO.conformance is not None
+    with Tools(runner) as tools:  # all are compiled together
+        found = GO.conformance.check_conformance(interfaces, {**MODULE, **sources}, tools)
+    for path, (old, new, names) in zip(paths, OF_KINDS, strict=True):
+        assert [each.name for each in found if each.path == path] == names, f"{old} -> {new}"
 
 
 def test_a_function_is_no_variable() -> None:
