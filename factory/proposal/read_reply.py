@@ -424,6 +424,7 @@ class ReplyReader:
             self.refused = None if focus else refused
             raise
         self.refused = None
+        parsed = _without_copies(parsed, self.order, texts_of(shown))
         said = parsed.proposal.summary.strip(" .").casefold()
         if said == self.order.title.strip(" .").casefold():  # the commit's subject says so
             parsed = replace(parsed, proposal=parsed.proposal.model_copy(update={"summary": ""}))
@@ -439,6 +440,18 @@ class ReplyReader:
         return parse_proposal(
             reply, asked, hashes, allowed, texts=texts, changes=changes, focus=focus
         )
+
+
+def _without_copies(parsed: ParsedReply, order: WorkOrder, texts: Mapping[str, str]) -> ParsedReply:
+    """Return a reply without files that it may not write and gives as they were shown."""
+    writes, allowed = parsed.proposal.writes, frozenset(order.allowed_files)
+    copies = [e.path for e in writes if e.path not in allowed and texts.get(e.path) == e.content]
+    if not copies or len(copies) == len(writes):
+        return parsed
+    kept = tuple(each for each in writes if each.path not in copies)
+    repairs = tuple(f"{path} was given as it is, and left out" for path in copies)
+    proposal = parsed.proposal.model_copy(update={"writes": kept})
+    return ParsedReply(proposal, (*parsed.repairs, *repairs))
 
 
 _UNREADABLE = "Your last reply could not be read: "

@@ -17,7 +17,8 @@ from factory.proposal.read_reply import ParsedReply, ProposalInvalid, parse_prop
 from factory.proposal.reply_formats import ProposedFile, render_files_reply
 from factory.proposal.scope import FileKind, FileState
 from shared.work_order.parse_order import EMPTY_SHA256, sha256_bytes
-from tests.harness import Factory, blob, order, stages
+from tests.fakes import proposal
+from tests.harness import Factory, blob, commit_all, order, stages
 
 FORMATS = tuple(ReplyFormat)
 SHOWN = {
@@ -309,3 +310,13 @@ def test_the_factory_commits_a_json_file(factory: Factory) -> None:
 def test_the_factory_does_not_write_a_broken_proposal_into_the_file(factory: Factory) -> None:
     broken = '{"summary": "x", "writes": [{"path": "new.py", "content": "print("hi")"}]}'
     assert stages(run(factory, fenced(broken), "new.py", 3)) == [Stage.LLM_OUTPUT_INVALID]
+
+
+@pytest.mark.parametrize(("text", "stage"), [("base\n", ""), ("b\n", Stage.WRITE_SCOPE_VIOLATION)])
+def test_a_copy_of_what_was_only_shown_is_left_out(factory: Factory, text: str, stage: str) -> None:
+    commit_all(factory.repo, {"base.txt": "base\n"})
+    reply = proposal({"hello.txt": "hello\n", "base.txt": text})
+    summary = factory.run(order(context_files=["base.txt"]), [reply], max_attempts=1)
+    assert stages(summary) == [stage]
+    repairs = summary.attempt_records[0].repairs
+    assert ("base.txt was given as it is, and left out" in repairs) is (stage == "")
