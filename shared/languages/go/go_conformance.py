@@ -416,6 +416,7 @@ def _wrong_types(
 _EMBEDS: Final = re.compile(r"^//go:embed[ \t]+(.+)$", re.MULTILINE)
 
 
+_MAX_NAME: Final = 255  # bytes that file systems take
 _PATTERNS: Final = re.compile(r"\"[^\"]*\"|`[^`]*`|\S+")
 
 
@@ -424,13 +425,28 @@ def _embedded(files: Mapping[str, str]) -> Iterator[str]:
 
     What is embedded says nothing of types, so that an empty file does as well as the right one.
     """
-    for path, text in files.items():
-        for line in _EMBEDS.findall(text) if "//go:embed" in text else ():
-            for pattern in _PATTERNS.findall(line):
-                name = pattern.strip('"`').removeprefix("all:")
-                if not name.startswith("/") and ".." not in name:
-                    name = re.sub(r"\[.*?\]|[*?]", "x", name)
-                    yield posixpath.normpath(posixpath.join(folder_of(path), name))
+    found = [
+        posixpath.normpath(posixpath.join(folder_of(path), _matching(pattern)))
+        for path, text in files.items()
+        if "//go:embed" in text
+        for line in _EMBEDS.findall(text)
+        for pattern in _PATTERNS.findall(line)
+    ]
+    folders = {
+        path[:at] for path in (*files, *found) for at, each in enumerate(path) if each == "/"
+    }
+    for path in found:
+        parts = path.split("/")
+        is_inside = ".." not in parts and not path.startswith("/")
+        is_short = all(len(part.encode()) <= _MAX_NAME for part in parts)
+        if is_inside and is_short and path not in folders and not path.endswith((".go", ".")):
+            yield path
+
+
+def _matching(pattern: str) -> str:
+    """Return a path that a pattern of `go:embed` matches."""
+    plain = pattern.strip('"`').removeprefix("all:")
+    return re.sub(r"[*?]", "x", re.sub(r"\[\^?(.)[^]]*\]", r"\1", plain))
 
 
 def _generic_by_folder(
@@ -447,18 +463,32 @@ def _generic_by_folder(
 
 
 def _imports(contract: Declarations, written: Declarations, code: str) -> tuple[str, ...]:
-    """Return the imports of both, as they are written; of the contract alone those that it uses.
+    """Return those imports of both that the code uses, as they are written.
 
-    Those of the contract come first: where both give a name, the first counts.
+    One that it does not use would be a fault, after which no package that imports this one is
+    compiled. A package may have another name than its path ends with, so that such imports are
+    there where a name of the code has no other. Those of the contract come first: where both give a
+    name, the first counts.
     """
+    used = set(re.findall(r"\b(\w+) ?\.", code))
     there = {each.source for each in written.imports}
-    own = (
-        each
-        for each in contract.imports
-        if each.source in there or re.search(rf"\b{re.escape(each.name)} ?\.", code)
+    every = [each for each in (*contract.imports, *written.imports) if each.source != "C"]
+    left = used - {each.name for each in every if _is_certain(each)}
+    return tuple(
+        dict.fromkeys(
+            f"import {each.text}"
+            for each in every
+            if each.name in used
+            or (each.name == "." and each.source in there)
+            or (left and each.source in there and not _is_certain(each))
+        )
     )
-    every = (each for each in (*own, *written.imports) if each.source != "C")
-    return tuple(dict.fromkeys(f"import {each.text}" for each in every))
+
+
+def _is_certain(imported: Imported) -> bool:
+    """Return whether the name of a package is known: it is given, or of the standard library."""
+    is_given = imported.text[:1] not in ('"', "`")
+    return is_given or "." not in imported.source.partition("/")[0]
 
 
 # The code is for an older Go than the probe, or the type may only be a constraint.

@@ -15,6 +15,8 @@ from shared.languages.declared.declarations import (
     Member,
     block_parameters,
     cut,
+    renamed,
+    same_names,
     type_parameters,
 )
 from shared.languages.declared.declared_contracts import (
@@ -251,8 +253,8 @@ def _differences(path: str, item: Declared, written: Declarations) -> Iterator[C
             message = f"`{item.name}` is declared with `derive({trait})`, and has no {trait}"
             yield ContractViolation(path, item.name, message)
     if has[0].members:
-        spelled = _as_declared(has[0].members, item.members)
-        yield from compare_members(path, item, replace(has[0], members=spelled))
+        spelled = replace(has[0], members=_as_declared(item, has[0]))
+        yield from compare_members(path, item, spelled)
         yield from _hidden_members(path, item, has[0])
 
 
@@ -269,18 +271,18 @@ def _is_less(item: Declared, has: Declared) -> bool:
     if words[1] not in (words[0], "type_item"):
         return True
     fields, found = public_fields(item), FIELDS.fullmatch(has.key)
-    return found is not None and found["fields"].count("pub ") < len(fields)
+    return found is not None and len(re.findall(r"\bpub (?!\()", found["fields"])) < len(fields)
 
 
-def _as_declared(
-    members: Mapping[str, Member], declared: Mapping[str, Member]
-) -> Mapping[str, Member]:
-    """Return members, with the declared one for each whose types are only spelled otherwise."""
+def _as_declared(item: Declared, has: Declared) -> Mapping[str, Member]:
+    """Return the members of a type, the declared one for each that is only spelled otherwise."""
+    names = {**same_names(item, has), "Self": has.name}
+    declared = {name: renamed(each.key, names) for name, each in item.members.items()}
     return {
-        name: declared[name]
-        if name in declared and _is_spelled(each.key, declared[name].key)
+        name: item.members[name]
+        if name in declared and _is_spelled(renamed(each.key, {"Self": has.name}), declared[name])
         else each
-        for name, each in members.items()
+        for name, each in has.members.items()
     }
 
 

@@ -116,6 +116,7 @@ def _only(use: str, named: Iterable[tuple[str, str]]) -> str:
     """Return a `use` of these names and paths alone, with the attributes of the given one."""
     word = _USE.search(use)
     before = use[: word.end()] if word else "use "
+    before += "::" if word and use.startswith("::", word.end()) else ""
     return "\n".join(before + _used(*each) for each in named)
 
 
@@ -131,7 +132,7 @@ def _holds_its_own(item: Declared) -> bool:
     return item.kind == "module" or item.key.startswith("trait_item")
 
 
-_USE: Final = re.compile(r"^\s*(?:pub(?:\s*\([^()]*\))?\s+)?use\s+", re.MULTILINE)
+_USE: Final = re.compile(r"(?:^|(?<=\]))\s*(?:pub(?:\s*\([^()]*\))?\s+)?use\s+", re.MULTILINE)
 _PLACEHOLDER: Final = re.compile(
     r"(?:todo|unimplemented)!\s*\(.*\)\s*;?"
     r'|panic!\s*\("[^"]*(?:not (?:yet )?implement|todo)[^"]*"\)\s*;?',

@@ -289,7 +289,7 @@ def write_probe(item: Declared) -> str:
     if _COMMENTED.search(item.head):
         return ""  # the head is one line here, and the comment would take the rest
     if item.kind == "type":
-        return "" if item.owner else _type_probe(item)
+        return _associated_probe(item) if item.owner else _type_probe(item)
     if item.kind == "implementation":
         return _trait_probe(item)
     if item.kind != "function" or " for " in item.around:
@@ -326,10 +326,14 @@ def _type_probe(item: Declared) -> str:
     given = type_parameters(item.key) if is_generic(item) else TypeParameters()
     name = f"{item.name}<{', '.join(given.names)}>" if given.names else item.name
     kind, fields = (given.rest or rest).strip(), public_fields(item)
+    if given.names and item.head.endswith(" ..."):
+        return ""  # the end of its bounds is cut off
     if word == "type_item" and kind:
         probe = f"fn({name}) -> {kind} = |x| x;"
-    elif fields:
+    elif fields and "? Sized" not in item.key:
         probe = f"fn({', '.join(fields)}) -> {name} = {item.name};"
+    elif given.names and word in ("struct_item", "enum_item"):
+        probe = f"Option<& {name}> = None;"
     else:
         return ""
     if not given.names:
@@ -340,15 +344,31 @@ def _type_probe(item: Declared) -> str:
 
 def is_generic(item: Declared) -> bool:
     """Return whether the declaration is of a type with type parameters."""
-    named = rf"\b(?:struct|type)\s+{re.escape(item.name)}\s*<"
+    named = rf"\b(?:struct|type|enum)\s+{re.escape(item.name)}\s*<"
     return item.kind == "type" and re.search(named, item.text) is not None
 
 
-def _trait_probe(item: Declared) -> str:
-    """Return the code that asks for a trait of a type; "" where it has parameters of its own."""
-    found = _IMPLEMENTED.fullmatch(item.head)
-    if found is None:
+def _associated_probe(item: Declared) -> str:
+    """Return the code that compares a type that belongs to the implementation of a trait."""
+    found, kind = _IMPLEMENTED.fullmatch(item.around), item.key.partition(" ")[2].strip()
+    if found is None or not kind or "'" in item.around + kind or is_generic(item):
         return ""
+    own = found["own"]
+    kind = re.sub(r"\bSelf\b", lambda _: own, kind)
+    return f"const _: fn(<{own} as {found['trait']}>::{item.last_name}) -> {kind} = |x| x;"
+
+
+def _trait_probe(item: Declared) -> str:
+    """Return the code that asks for a trait of a type."""
+    outer = block_parameters(item.head)
+    found = _IMPLEMENTED.fullmatch(f"impl {outer.rest.strip()}" if outer.each else item.head)
+    if found is None or item.head.endswith(" ..."):
+        return ""
+    if outer.each:
+        if found["own"].startswith(("[", "str", "dyn ", "&")):
+            return ""
+        head = f"fn probe<{', '.join(outer.each)}>(x: {found['own']})"
+        return f"const _: () = {{ {head} -> impl {found['trait']}{_bounds(item)} {{ x }} }};"
     trait, borrows = found["trait"], _BORROWED.search(found["trait"])
     if "'" in trait or (borrows and "(" in trait):
         return ""

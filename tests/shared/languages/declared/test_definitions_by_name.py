@@ -291,6 +291,12 @@ BLOCK = "pub struct A;\n\nimpl A {\n    pub fn x(&self) {}\n}\n"
         (
             "use std::io;\n\nfn f() {}\n",
             "f",
+            "#[cfg(unix)] use ::std::{fmt, io};\nfn f() -> u8 {\n    1\n}",
+            "#[cfg(unix)] use ::std::fmt;\nuse std::io;\n\nfn f() -> u8 {\n    1\n}\n",
+        ),
+        (
+            "use std::io;\n\nfn f() {}\n",
+            "f",
             "use std::{fmt as f, io};\nfn f() -> u8 {\n    1\n}",
             "use std::fmt as f;\nuse std::io;\n\nfn f() -> u8 {\n    1\n}\n",
         ),

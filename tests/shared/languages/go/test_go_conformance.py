@@ -295,7 +295,8 @@ def test_what_the_compiler_did_not_get_to_is_not_taken_for_kept(
 
 
 def test_what_is_embedded_need_not_be_there_to_compare_types(runner: SandboxRunner) -> None:
-    embeds = '//go:embed a.txt "b c.txt" web/*.html\n//go:embed all:static\nvar kept embed.FS\n'
+    embeds = '//go:embed a.txt "b c.txt" web/*.html [0-9]*.sql *.go\n'
+    embeds += "//go:embed all:static web\nvar kept embed.FS\n"
     code = {
         "game/game.go": "func Score(n uint16) uint16 {\n\treturn n\n}\n",
         "game/kept.go": f'import "embed"\n\n{embeds}',
@@ -309,7 +310,8 @@ def test_a_package_that_imports_another_with_a_contract_is_compared_as_well(
     runner: SandboxRunner,
 ) -> None:
     code = {
-        "game/game.go": "func Score(n uint8) uint8 {\n\treturn n\n}\n",
+        "game/game.go": 'import "unsafe"\n\nvar size = unsafe.Sizeof(0)\n\n'
+        "func Score(n uint8) uint8 {\n\treturn n\n}\n",
         "play/play.go": 'package play\n\nimport "example.org/play/game"\n\n'
         "func Play(n uint16) uint8 {\n\treturn game.Score(uint8(n))\n}\n",
     }

@@ -771,6 +771,45 @@ TAKEN: Final = (
         "adder",
     ),
     ("pub type Call<T> = dyn Fn(T);", "pub type Call<T> = dyn Fn(T);\n", None),
+    ("pub struct Dst<T: ?Sized>(pub T);", "pub struct Dst<T: ?Sized>(pub T);\n", None),
+    (
+        f"pub struct Heap<T: Clone>(pub T);\npub struct Wrapper<T>(/// {'x' * 250}\n pub Heap<T>)\n"
+        "where T: Clone;",
+        f"pub struct Heap<T: Clone>(pub T);\npub struct Wrapper<T>(/// {'x' * 250}\n pub Heap<T>)\n"
+        "where T: Clone;\n",
+        None,
+    ),
+    ("pub struct M(pub f64);", "pub struct M(pub(crate) f64);\n", "M"),
+    (
+        "pub struct Bag<T: Clone> {\n    pub a: T,\n}",
+        "pub struct Bag<T: Copy> {\n    pub a: T,\n}\n",
+        "Bag",
+    ),
+    ("pub enum Bag<T: Clone> {\n    A(T),\n}", "pub enum Bag<T: Copy> {\n    A(T),\n}\n", "Bag"),
+    ("pub struct Bag<T> {\n    pub a: T,\n}", "pub struct Bag<U> {\n    pub a: U,\n}\n", None),
+    (
+        "pub struct Link {\n    pub next: Option<Box<Link>>,\n}",
+        "pub struct Link {\n    pub next: Option<Box<Self>>,\n}\n",
+        None,
+    ),
+    (
+        f"{ID}impl Iterator for Id {{\n    type Item = u8;\n}}",
+        f"{ID}impl Iterator for Id {{\n    type Item = u16;\n"
+        "    fn next(&mut self) -> Option<u16> {\n        None\n    }\n}\n",
+        "Id.Item",
+    ),
+    (
+        "pub struct Of<T>(pub T);\nimpl<T> From<T> for Of<T> {}",
+        "pub struct Of<T>(pub T);\nimpl<T> From<T> for Of<T> {\n    fn from(n: T) -> Self {\n"
+        "        Of(n)\n    }\n}\n",
+        None,
+    ),
+    (
+        "pub struct Of<T>(pub T);\nimpl<T> From<T> for Of<T> {}",
+        "pub struct Of<T>(pub T);\nimpl<T> From<Vec<T>> for Of<Vec<T>> {\n"
+        "    fn from(n: Vec<T>) -> Self {\n        Of(n)\n    }\n}\n",
+        "From<T> for Of",
+    ),
     ("pub type Pair<T> = (T, u8);", "pub type Pair<U> = (U, u8);\n", None),
     ("pub type Pair<T> = (T, u8);", "pub type Pair<T> = (u8, T);\n", "Pair"),
     (WRAP, f"{WRAP}\n", None),
