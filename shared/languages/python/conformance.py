@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.capabilities import ContractViolation
@@ -31,7 +32,14 @@ from shared.languages.python.python_code import (
     package_of,
 )
 from shared.languages.python.signatures import normal, shown, surely_incompatible
-from shared.languages.python.stubs import BoundName, FunctionNode, declarations, plain_declarations
+from shared.languages.python.stubs import (
+    BoundName,
+    FunctionNode,
+    bindings,
+    declarations,
+    flat,
+    plain_declarations,
+)
 from shared.languages.python.type_text import TypeText, surely_differ
 
 if TYPE_CHECKING:
@@ -40,7 +48,7 @@ if TYPE_CHECKING:
 _PROBES: Final = "llmch_probes/"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Subject:
     """Hold one file with its declared names (`stub`) and the names that it has (`had`).
 
@@ -60,6 +68,24 @@ class Subject:
     @property
     def probe_path(self) -> str:
         return f"{_PROBES}{self.module.replace('.', '__')}.py"
+
+    @cached_property
+    def variables(self) -> frozenset[str]:
+        return type_variables(self.stub)
+
+    @cached_property
+    def in_passing(self) -> frozenset[str]:
+        """Return the names that `:=`, the patterns of `match` and `global` bind anywhere."""
+        return frozenset(_bound_in_passing(self.tree))
+
+    @cached_property
+    def set_later(self) -> frozenset[str]:
+        """Return the attributes that the file sets on something by its name: `Game.play`."""
+        return frozenset(
+            ast.unparse(each)
+            for each in ast.walk(self.tree)
+            if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store)
+        )
 
 
 def subject_of(path: str, body: Sequence[ast.stmt], tree: ast.Module, *, is_open: bool) -> Subject:
@@ -133,14 +159,15 @@ def missing_names(subject: Subject) -> Iterator[ContractViolation]:
             continue
         had = subject.had.get(name)
         if had is None:
-            is_helper = name.startswith("_") or name in type_variables(subject.stub)
+            is_helper = name.startswith("_") or name in subject.variables
             is_excused = declared.kind == "import" or is_helper or subject.is_open
-            if not is_excused and name not in set(_bound_in_passing(subject.tree)):
+            if not is_excused and name not in subject.in_passing:
                 yield ContractViolation(
                     subject.path, name, f"`{shown(declared)}` is declared and missing"
                 )
-        elif _is_no_more(declared, had) and name not in set(_bound_in_passing(subject.tree)):
-            yield _kind_violation(subject, name, declared, had)
+        elif _is_no_more(declared, had, subject.tree.body):
+            if not (subject.is_open or name in subject.in_passing):
+                yield _kind_violation(subject, name, declared, had)
         elif declared.kind == had.kind == "function":
             yield from _check_coroutine(subject, name, declared, had)
         elif declared.kind == had.kind == "class":
@@ -152,24 +179,38 @@ _VALUES: Final = (
 )  # fmt: skip
 
 
-def _is_no_more(declared: BoundName, had: BoundName) -> bool:
+def _is_no_more(declared: BoundName, had: BoundName, body: Sequence[ast.stmt]) -> bool:
     """Return whether a class or function is something else that cannot stand for it.
 
-    A variable may be an alias of one, or what a call returns.
+    A variable may be an alias of one, or what a call returns. `body` may bind it in two ways, as
+    the branches of a `try` do.
     """
     if declared.kind not in ("class", "function"):
         return False
     if declared.kind == "class" and had.kind == "function":
         return True
-    values = [getattr(each, "value", None) for each in had.nodes]
-    if declared.kind == "function" and not all(isinstance(each, ast.Assign) for each in had.nodes):
-        return False  # an annotation says that it is called, and something sets it later
     kinds = _VALUES if declared.kind == "class" else _VALUES[:-1]
-    return had.kind == "variable" and all(isinstance(each, kinds) for each in values)
+    if had.kind != "variable" or not all(_is_plain(e, declared.kind, kinds) for e in had.nodes):
+        return False
+    bound = (each for statement in flat(body) for each in bindings(statement))
+    return all(kind == "variable" for name, kind in bound if name == had.name)
+
+
+def _is_plain(node: ast.stmt, kind: str, kinds: tuple[type[ast.expr], ...]) -> bool:
+    """Return whether a statement gives plain values to names, each of them one.
+
+    Where a function is annotated, it is called, and something sets it later.
+    """
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            return isinstance(value, kinds) and all(isinstance(e, ast.Name) for e in targets)
+        case ast.AnnAssign(value=value):
+            return kind == "class" and isinstance(value, kinds)
+        case _:
+            return False
 
 
 def _bound_in_passing(tree: ast.Module) -> Iterator[str]:
-    """Yield the names that `:=`, the patterns of `match` and `global` bind anywhere in a file."""
     for node in ast.walk(tree):
         match node:
             case ast.NamedExpr(target=ast.Name(id=name)):
@@ -197,29 +238,19 @@ def _members(
             continue
         if here is None:
             missing = is_whole and member not in own and not _may_be_unwritten(member, node)
-            missing = missing and member not in _set_on(name, subject.tree)
+            missing = missing and f"{name}.{member}" not in subject.set_later
             if missing and promised.kind in ("function", "variable", "class"):
                 message = f"`{shown(promised)}` is declared and missing"
                 yield ContractViolation(subject.path, f"{name}.{member}", message)
-        elif promised.kind == "function" and _is_no_more(promised, here):
+        elif promised.kind == "function" and _is_no_more(promised, here, node.body):
             is_property = _PROPERTIES & decorator_names(promised.nodes[-1])
-            if not (is_property or _is_dynamic(node) or member in _set_on_self(node)):
+            is_set = f"{name}.{member}" in subject.set_later or member in _set_on_self(node)
+            if not (is_property or is_set or _is_dynamic(node)):
                 yield _kind_violation(subject, f"{name}.{member}", promised, here)
         elif promised.kind == here.kind == "function":
             yield from _check_coroutine(subject, f"{name}.{member}", promised, here)
         elif promised.kind == here.kind == "class":
             yield from _members(subject, f"{name}.{member}", promised, here)
-
-
-def _set_on(name: str, tree: ast.Module) -> Iterator[str]:
-    """Yield the attributes that a file sets on the class `name` by its name."""
-    for each in ast.walk(tree):
-        if (
-            isinstance(each, ast.Attribute)
-            and isinstance(each.ctx, ast.Store)
-            and ast.unparse(each.value) == name
-        ):
-            yield each.attr
 
 
 def _may_be_unwritten(member: str, node: ast.ClassDef) -> bool:
@@ -362,7 +393,7 @@ def _surely_lacks(diagnostic: Diagnostic, name: str, subject: Subject) -> bool:
         and read_complaint(diagnostic).mistake is Mistake.VALUE_LACKS
         and f'has no attribute "{member}"' in diagnostic.message
         and not (node.decorator_list or _is_dynamic(node) or member in _set_on_self(node))
-        and member not in _set_on(owner, subject.tree)
+        and f"{owner}.{member}" not in subject.set_later
     )
 
 

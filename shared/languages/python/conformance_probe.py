@@ -406,5 +406,12 @@ def _annotated_function(
     for parameter in parameters_of(new.args)[is_bound:]:
         annotation = types.get(parameter.arg)
         parameter.annotation = anything if annotation is None else erase(annotation, variables)
-    new.returns = anything if declared.returns is None else erase(declared.returns, variables)
+    # What manages a context need not be made of a generator.
+    is_managed = bool(_MANAGERS.keys() & decorator_names(declared))
+    is_known = declared.returns is not None and (not is_managed or _yields(node))
+    new.returns = erase(declared.returns, variables) if is_known and declared.returns else anything
     return new
+
+
+def _yields(node: FunctionNode) -> bool:
+    return any(isinstance(each, ast.Yield | ast.YieldFrom) for each in ast.walk(node))

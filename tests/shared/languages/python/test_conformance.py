@@ -16,6 +16,23 @@ MANAGED = "from contextlib import contextmanager\nfrom collections.abc import It
 
 # Stub, and an implementation that keeps it.
 RIGHT = [
+    (
+        "def f(a: int, b: int) -> int: ...\ndef g(a: int, b: int) -> int: ...",
+        "from nowhere import a, b\nf, g = a, b",
+    ),
+    (
+        "def f(a: int) -> int: ...",
+        "try:\n    from fast import f\nexcept ImportError:\n    f = None",
+    ),
+    ("def f(a: int) -> int: ...", "f = None\nglobals()['f'] = abs"),
+    (
+        "class A:\n    def m(self) -> int: ...",
+        "class A:\n    m = None\n\n\ndef _m(self):\n    return 1\n\n\nA.m = _m",
+    ),
+    (
+        f"{MANAGED}@contextmanager\ndef f(a: str) -> Iterator[int]: ...",
+        "from contextlib import nullcontext\n\n\ndef f(a):\n    return nullcontext(1)",
+    ),
     ("WIDE: bool", "if WIDE := bool(len('a')):\n    pass"),
     ("SIDE: int", "match (1, 2):\n    case (1, SIDE):\n        pass"),
     (
@@ -179,7 +196,7 @@ WRONG = [
     ),
     (
         f"{MANAGED}class A:\n    @contextmanager\n    def m(self) -> Iterator[int]: ...",
-        "class A:\n    def m(self):\n        return 1",
+        "class A:\n    def m(self):\n        yield 1",
         "A.m",
     ),
     ("def f(a: int) -> str: ...", "def g(a):\n    return ''", "f"),
