@@ -142,7 +142,7 @@ export declare function group<T, K extends string>(items: T[], by: (item: T) => 
 """
 
 
-GENERIC: Final = (
+GENERIC: Final[Sequence[tuple[str, str, list[str]]]] = (
     ("", "", []),
     ("<U>(change: (item: T) => U): U[]", "<R>(by: (item: T, at: number) => R): R[]", []),
     ("first(): T | undefined { return this.all[0]", "first() { return this.all", ["Box.first"]),

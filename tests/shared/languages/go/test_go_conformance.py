@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import pytest
@@ -145,7 +145,7 @@ var Total int
 """
 
 
-OF_KINDS: Final = (
+OF_KINDS: Final[Sequence[tuple[str, str, list[str]]]] = (
     ("", "", []),
     ("Score int", "Score string", ["Score"]),
     ("Handle func(name string) error", "Handle func(string) error", []),
