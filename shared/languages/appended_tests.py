@@ -34,7 +34,7 @@ _COMMENTS: Final = rf"(?:{_COMMENT}(?:[ \t]*\n)*+)*+"  # they belong to the impo
 _LISTED: Final = r"(?:[^)#/]++|#[^\n]*+|//[^\n]*+|/)*+"  # what brackets list, with comments
 _IMPORTS: Final = re.compile(
     rf"(?:[ \t]*\n|{_COMMENTS}(?:import|from|use)\b"
-    rf"[^\n({{]*(?:\({_LISTED}\)|{_BRACES})?[^\n]*(?:\n|\Z))*"
+    rf"[^\n({{#/]*(?:\({_LISTED}\)|{_BRACES})?[^\n]*(?:\n|\Z))*"
 )
 _PACKAGE: Final = re.compile(r"\s*(package[ \t]+[\w.]+)[ \t]*;?[ \t]*(?:\n|\Z)")
 _LONG_TEXT: Final = re.compile(r"\"\"\"|'''|`")

@@ -39,7 +39,12 @@ from shared.languages.declared.declared_contracts import (
     require_judged,
     run_compiler,
 )
-from shared.languages.go.go_modules import is_constrained, module_folder, read_modules
+from shared.languages.go.go_modules import (
+    is_constrained,
+    is_standard,
+    module_folder,
+    read_modules,
+)
 from shared.languages.go.go_source import is_test_file, read_go
 from shared.languages.language_tools import ToolRunner
 
@@ -474,21 +479,20 @@ def _imports(contract: Declarations, written: Declarations, code: str) -> tuple[
     there = {each.source for each in written.imports}
     every = [each for each in (*contract.imports, *written.imports) if each.source != "C"]
     left = used - {each.name for each in every if _is_certain(each)}
-    return tuple(
-        dict.fromkeys(
-            f"import {each.text}"
-            for each in every
-            if each.name in used
-            or (each.name == "." and each.source in there)
-            or (left and each.source in there and not _is_certain(each))
-        )
-    )
+    found: dict[str, Imported] = {}
+    for each in every:
+        is_wanted = each.name in used or (each.name == "." and each.source in there)
+        may_be = left and each.source in there and not _is_certain(each)
+        is_there = each.name in {e.name for e in found.values()} - {"."}
+        if (is_wanted or may_be) and not is_there:
+            found.setdefault(each.source, each)
+    return tuple(f"import {each.text}" for each in found.values())
 
 
 def _is_certain(imported: Imported) -> bool:
     """Return whether the name of a package is known: it is given, or of the standard library."""
     is_given = imported.text[:1] not in ('"', "`")
-    return is_given or "." not in imported.source.partition("/")[0]
+    return is_given or is_standard(imported.source)
 
 
 # The code is for an older Go than the probe, or the type may only be a constraint.

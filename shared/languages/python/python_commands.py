@@ -404,7 +404,10 @@ _SKIPS = re.compile(r"skip|xfail|expected_?failure|pytestmark|mark\.(?!parametri
 _DEFINED = re.compile(r"\bdef\s+\w+|#[^\n]*")
 _DECORATED = re.compile(
     r"^[ \t]*@(?!(?:[\w.]+\.)?(?:parametrize|fixture|given|settings|example|patch|property"
-    r"|staticmethod|classmethod|dataclass|contextmanager)\b)",
+    r"|staticmethod|classmethod|dataclass|contextmanager)\b)"
+    # Neither what a class has from a base of the repo's, nor helpers, nor a missing plugin.
+    r"|^[ \t]*class\s+\w+\s*\((?!\s*(?:unittest\.)?(?:TestCase|IsolatedAsyncioTestCase)?\s*\))"
+    r"|^[ \t]*from\s+(?:\.|tests?\b|conftest\b)|^[ \t]*async\s+def\s+test",
     re.MULTILINE,
 )
 
@@ -424,8 +427,8 @@ def skips_none(command: Command, files: Mapping[str, str], loaded: Mapping[str, 
 
 def _may_skip(text: str) -> bool:
     """Return whether a test file may skip a test; names of functions and comments say nothing."""
-    code = _DEFINED.sub("", text)
-    return _SKIPS.search(code) is not None or _DECORATED.search(code) is not None
+    is_said = _SKIPS.search(_DEFINED.sub("", text)) is not None
+    return is_said or _DECORATED.search(text) is not None
 
 
 def _named_tests(command: Command, files: Mapping[str, str]) -> set[str | None]:

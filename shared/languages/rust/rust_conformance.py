@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -34,9 +34,9 @@ from shared.languages.declared.declared_contracts import (
 from shared.languages.language_tools import ToolRunner
 from shared.languages.rust.rust_crates import Crate, crate_of, read_crates
 from shared.languages.rust.rust_skeletons import (
-    FIELDS,
     SIGNATURE,
     STUBS,
+    fields_of,
     is_generic,
     public_fields,
     write_probe,
@@ -270,17 +270,18 @@ def _is_less(item: Declared, has: Declared) -> bool:
     words = [each.key.partition(" ")[0] for each in (item, has)]
     if words[1] not in (words[0], "type_item"):
         return True
-    fields, found = public_fields(item), FIELDS.fullmatch(has.key)
-    return found is not None and len(re.findall(r"\bpub (?!\()", found["fields"])) < len(fields)
+    return len(re.findall(r"\bpub (?!\()", fields_of(has))) < len(public_fields(item))
 
 
 def _as_declared(item: Declared, has: Declared) -> Mapping[str, Member]:
     """Return the members of a type, the declared one for each that is only spelled otherwise."""
-    names = {**same_names(item, has), "Self": has.name}
+    given = type_parameters(has.key).names if is_generic(has) else ()
+    own = {"Self": f"{has.name} < {' , '.join(given)} >" if given else has.name}
+    names = {**same_names(item, has), **own}
     declared = {name: renamed(each.key, names) for name, each in item.members.items()}
     return {
         name: item.members[name]
-        if name in declared and _is_spelled(renamed(each.key, {"Self": has.name}), declared[name])
+        if name in declared and _is_spelled(renamed(each.key, own), declared[name])
         else each
         for name, each in has.members.items()
     }
@@ -317,19 +318,25 @@ def _derives(item: Declared) -> set[str]:
     return {each.strip().rpartition("::")[2] for each in found} - {""}
 
 
+Place = tuple[str, int]
+"""A file and the number of a line in it, from 1."""
+
+
 def _wrong_types(
     kept: Kept, interfaces: Sequence[Interface], sources: Mapping[str, str], runner: ToolRunner
 ) -> Iterator[ContractViolation]:
     """Yield the functions and values whose types differ, by an assignment to the declared type."""
     files = readable(sources, (".rs", "Cargo.toml", "Cargo.lock"))
     crates = read_crates(files, sorted(files))
-    places: dict[tuple[str, int], Declared] = {}
+    contracts = STUBS.merged(interfaces)
+    places: dict[Place, Declared] = {}
     crates_of: dict[str, Crate] = {}
     unjudged: list[str] = []
     said = ""
-    for path, (_, items) in kept.items():
+    for path, (written, items) in kept.items():
         crate = crate_of(path, crates)
-        lines = [(item, line) for item in items if (line := write_probe(item))]
+        probed = [(item, _probe(item, contracts[path], written)) for item in items]
+        lines = [(item, line) for item, line in probed if line]
         if crate is None or not lines:
             continue
         crates_of[crate.path("Cargo.toml")] = crate
@@ -339,28 +346,78 @@ def _wrong_types(
         files[path] = text + "".join(f"{line}\n" for _, line in lines)
         if not _is_in_a_crate(path, files):
             unjudged.append(path)
-    for manifest in crates_of:
-        folder = manifest.removesuffix("Cargo.toml")
-        argv = ("cargo", "check", "--offline", "--message-format=json", "--manifest-path", manifest)
-        result = run_compiler(runner, files, argv, "cargo")
-        if result.exit_code and '"compiler-message"' not in result.stdout:
-            unjudged += [path for path in kept if crate_of(path, crates) is crates_of[manifest]]
-            lines_of = result.stderr.splitlines()
-            said = said or next((each for each in lines_of if each.startswith("error")), "")
-        for each in read_complaints(result.stdout):
-            at = next((p for p in (each.path, folder + each.path) if (p, each.line) in places), "")
-            if not (at and _is_difference(each, item := places[at, each.line], kept[at][0])):
-                continue
-            if item.kind == "implementation":
-                yield is_missing(at, replace(item, head=cut(item.head)))
-            else:
-                written = kept[at][0].named(item.name)[0]
-                shown = (item.head, written.head)
-                if item.head == written.head:  # the blocks around them differ
-                    blocks = (cut(item.around), cut(written.around))
-                    shown = (f"{blocks[0]}: {item.head}", f"{blocks[1]}: {written.head}")
-                yield ContractViolation(at, item.name, differs(item.name, *shown))
+    for manifest, crate in crates_of.items():
+        complaints, failure = _asked(files, manifest, places, runner)
+        differing = [at for at, each in complaints if _differs(at, each, places, kept)]
+        if complaints and not differing:
+            # These say nothing, and keep the compiler from all that depends on their files.
+            without = _without_lines(files, [at for at, _ in complaints])
+            complaints, failure = _asked(without, manifest, places, runner)
+            differing = [at for at, each in complaints if _differs(at, each, places, kept)]
+        if failure:
+            unjudged += [path for path in kept if crate_of(path, crates) is crate]
+            said = said or failure
+        for at in differing:
+            yield _difference(at[0], places[at], kept[at[0]][0])
     require_judged("cargo", tuple(dict.fromkeys(unjudged)), said or "no module has it")
+
+
+def _probe(item: Declared, contract: Declarations, written: Declarations) -> str:
+    """Return the probe of a declaration, with those imports of the contract that the file lacks."""
+    line = write_probe(item)
+    if not line or read_rust(line).fault is not None:
+        return ""
+    known = {"*", *(each.name for each in written.imports), *(e.name for e in written.items)}
+    uses = {
+        each.name: each.source
+        for each in contract.imports
+        if each.name not in known and re.search(rf"\b{re.escape(each.name)}\b", line)
+    }
+    brought = " ".join(f"use {source} as {name};" for name, source in uses.items())
+    return f"const _: () = {{ {brought} {line} }};" if brought else line
+
+
+def _asked(
+    files: Mapping[str, str], manifest: str, places: Mapping[Place, Declared], runner: ToolRunner
+) -> tuple[list[tuple[Place, Complaint]], str]:
+    """Return the errors in probes, or why the compiler did not come to any file."""
+    folder = manifest.removesuffix("Cargo.toml")
+    argv = ("cargo", "check", "--offline", "--message-format=json", "--manifest-path", manifest)
+    result = run_compiler(runner, files, argv, "cargo")
+    complaints = [*read_complaints(result.stdout)]
+    if result.exit_code and not complaints:
+        errors = (each for each in result.stderr.splitlines() if each.startswith("error"))
+        return [], next(errors, f"cargo ended with {result.exit_code}")
+    placed = (
+        ((path, each.line), each)
+        for each in complaints
+        for path in dict.fromkeys((each.path, folder + each.path))
+    )
+    return [(at, each) for at, each in placed if at in places], ""
+
+
+def _differs(at: Place, complaint: Complaint, places: Mapping[Place, Declared], kept: Kept) -> bool:
+    return _is_difference(complaint, places[at], kept[at[0]][0])
+
+
+def _without_lines(files: Mapping[str, str], places: Iterable[Place]) -> dict[str, str]:
+    """Return files with these lines left empty."""
+    found = dict(files)
+    for path, number in places:
+        lines = found[path].split("\n")
+        found[path] = "\n".join((*lines[: number - 1], "", *lines[number:]))
+    return found
+
+
+def _difference(path: str, item: Declared, written: Declarations) -> ContractViolation:
+    if item.kind == "implementation":
+        return is_missing(path, replace(item, head=cut(item.head)))
+    has = written.named(item.name)[0]
+    shown = (item.head, has.head)
+    if item.head == has.head:  # the blocks around them differ
+        blocks = (cut(item.around), cut(has.around))
+        shown = (f"{blocks[0]}: {item.head}", f"{blocks[1]}: {has.head}")
+    return ContractViolation(path, item.name, differs(item.name, *shown))
 
 
 _ROOTS: Final = frozenset({"lib", "main", "build"})
@@ -379,8 +436,8 @@ def _is_in_a_crate(path: str, files: Mapping[str, str]) -> bool:
 
 # Attributes other than those that leave a function as it is.
 _REPLACING: Final = re.compile(
-    r"#\s*\[\s*(?!(?:allow|cfg|cold|deny|deprecated|doc|expect|inline|instrument|must_use"
-    r"|tracing::instrument|track_caller|warn)\b)"
+    r"#\s*\[\s*(?!(?:allow|cfg|cold|deny|deprecated|doc|expect|export_name|inline|instrument"
+    r"|link_section|must_use|no_mangle|target_feature|tracing::instrument|track_caller|unsafe|warn)\b)"
 )
 
 
@@ -398,10 +455,11 @@ def _is_difference(complaint: Complaint, item: Declared, written: Declarations) 
         alike = (each for each in written.items if _trait(each.name) == _trait(item.name))
         is_conditional = any("cfg" in each.text.partition("impl")[0] for each in alike)
         return complaint.rule == "E0277" and not is_conditional
-    if _is_async(item):
+    if item.kind == "function":
         own = written.named(item.name)[0]
         if _REPLACING.search(own.text[: own.marked]):
             return False  # `#[tokio::main]` makes another function of it
+    if _is_async(item):
         waits = complaint.rule == "E0277" and "is not a future" in complaint.message
         if waits or complaint.rule == "E0061":
             return True

@@ -268,7 +268,6 @@ STUBS: Final = Stubs(".rs", read_rust, write_contract)
 SIGNATURE: Final = re.compile(
     r"fn (?P<words>[\w \"]*?)(?:<.*? >)?\((?P<kinds>.*?)(?<! )\) -> (?P<result>.*)", re.DOTALL
 )
-FIELDS: Final = re.compile(r"struct_item  ?(?:<.*?> )?\( (?P<fields>.*?)(?: ,)? \)", re.DOTALL)
 _WHERE: Final = re.compile(r"\bwhere\b(?P<bounds>.*?)[,;{]?\s*$", re.DOTALL)
 _IMPL: Final = re.compile(r"(?:unsafe )?impl ?")
 _RECEIVER: Final = re.compile(r"(?P<before>(?:& )?(?:'\w+ )?(?:mut )?)self\b(?! :)")
@@ -286,10 +285,10 @@ def write_probe(item: Declared) -> str:
     """Return the code on one line; nothing for what is not compared by its type."""
     if item.kind == "value":
         return _value_probe(item)
-    if _COMMENTED.search(item.head):
-        return ""  # the head is one line here, and the comment would take the rest
     if item.kind == "type":
         return _associated_probe(item) if item.owner else _type_probe(item)
+    if _COMMENTED.search(item.head):
+        return ""  # the head is one line here, and the comment would take the rest
     if item.kind == "implementation":
         return _trait_probe(item)
     if item.kind != "function" or " for " in item.around:
@@ -326,8 +325,6 @@ def _type_probe(item: Declared) -> str:
     given = type_parameters(item.key) if is_generic(item) else TypeParameters()
     name = f"{item.name}<{', '.join(given.names)}>" if given.names else item.name
     kind, fields = (given.rest or rest).strip(), public_fields(item)
-    if given.names and item.head.endswith(" ..."):
-        return ""  # the end of its bounds is cut off
     if word == "type_item" and kind:
         probe = f"fn({name}) -> {kind} = |x| x;"
     elif fields and "? Sized" not in item.key:
@@ -344,7 +341,7 @@ def _type_probe(item: Declared) -> str:
 
 def is_generic(item: Declared) -> bool:
     """Return whether the declaration is of a type with type parameters."""
-    named = rf"\b(?:struct|type|enum)\s+{re.escape(item.name)}\s*<"
+    named = rf"\b(?:struct|type|enum)\s+{re.escape(item.last_name)}\s*<"
     return item.kind == "type" and re.search(named, item.text) is not None
 
 
@@ -365,7 +362,7 @@ def _trait_probe(item: Declared) -> str:
     if found is None or item.head.endswith(" ..."):
         return ""
     if outer.each:
-        if found["own"].startswith(("[", "str", "dyn ", "&")):
+        if found["own"].startswith(("[", "str", "dyn ", "&")) or "?Sized" in item.head:
             return ""
         head = f"fn probe<{', '.join(outer.each)}>(x: {found['own']})"
         return f"const _: () = {{ {head} -> impl {found['trait']}{_bounds(item)} {{ x }} }};"
@@ -378,10 +375,17 @@ def _trait_probe(item: Declared) -> str:
     return f"const _: () = {{ {asked} fn probe() {{ has::<{found['own']}>(); }} }};"
 
 
+def fields_of(item: Declared) -> str:
+    """Return the fields of a struct without names for them; "" for any other declaration."""
+    word, _, rest = item.key.partition(" ")
+    behind = type_parameters(item.key).rest if is_generic(item) else rest
+    fields = behind.strip()
+    return fields[1:-1].strip(" ,") if word == "struct_item" and fields.startswith("(") else ""
+
+
 def public_fields(item: Declared) -> list[str]:
     """Return the types of the fields without names, if all of them are public."""
-    found = FIELDS.fullmatch(item.key)
-    fields = split_list(found["fields"], "<([", ">)]") if found else []
+    fields = split_list(fields_of(item), "<([", ">)]")
     public = [each for each in fields if each.startswith("pub ") and not each.startswith("pub (")]
     return [each.removeprefix("pub ") for each in public] if len(public) == len(fields) else []
 
@@ -448,7 +452,8 @@ def _own_type(behind: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _bounds(item: Declared) -> str:
-    found = [each["bounds"] for each in map(_WHERE.search, (item.around, item.head)) if each]
+    own = item.result if item.kind == "type" else item.head
+    found = [each["bounds"] for each in map(_WHERE.search, (item.around, own)) if each]
     return f" where {', '.join(each.strip() for each in found)}" if found else ""
 
 

@@ -170,6 +170,8 @@ class _RustReader(DeclarationReader):
         elif kind == "type":
             members = _members(body)
             key = f"{node.type} {_typed(node)} {'' if members else tokens_of(body)}"
+            where = (each for each in node.named_children if each.type == "where_clause")
+            result = tokens_of(next(where, None))
             separator = " " if node.type == "trait_item" else ", "
         elif kind == "value":
             key, result = f"{node.type} {tokens_of(typed)}", text_of(typed)

@@ -135,6 +135,10 @@ def test_a_command_that_cannot_be_started_says_why(text: str, words: str) -> Non
     [
         ("pytest -q tests/test_a.py", "def test_skips_blanks(): ...  # skips", True),
         ("pytest -q tests/test_a.py", "@pytest.mark.parametrize('n', [1])\n", True),
+        ("pytest -q tests/test_a.py", "class T(unittest.TestCase): ...\nclass U: ...", True),
+        ("pytest -q tests/test_a.py", "from tests.base import DbCase", False),
+        ("pytest -q tests/test_a.py", "class T(DbCase): ...", False),
+        ("pytest -q tests/test_a.py", "async def test_a(): ...", False),
         ("pytest -q tests/test_a.py", "@pytest.mark.slow\n", False),
         ("pytest -q tests/test_a.py", "class T:\n    @requires_docker\n", False),
         ("pytest -q tests/test_a.py", "@td.skip_if_no('scipy')\n", False),

@@ -320,3 +320,16 @@ def test_a_package_that_imports_another_with_a_contract_is_compared_as_well(
         "play/play.go": "package play\n\nfunc Play(n uint8) uint8",
     }
     assert names_that_differ(runner, stubs, code) == ["Play"]
+
+
+def test_a_package_that_both_import_is_imported_once(runner: SandboxRunner) -> None:
+    code = {
+        "game/game.go": 'import u "unsafe"\n\nfunc At(p u.Pointer) uint8 {\n\treturn 1\n}\n',
+        "play/play.go": 'package play\n\nimport "example.org/play/game"\n\n'
+        "func Play(n uint16) uint8 {\n\treturn game.At(nil)\n}\n",
+    }
+    stubs = {
+        "game/game.go": 'import "unsafe"\n\nfunc At(p unsafe.Pointer) uint8',
+        "play/play.go": "package play\n\nfunc Play(n uint8) uint8",
+    }
+    assert names_that_differ(runner, stubs, code) == ["Play"]

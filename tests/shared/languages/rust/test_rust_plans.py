@@ -781,6 +781,38 @@ TAKEN: Final = (
     ),
     ("pub struct M(pub f64);", "pub struct M(pub(crate) f64);\n", "M"),
     (
+        "use std::collections::HashMap;\n\npub fn found() -> HashMap<String, u8>;",
+        "pub fn found() -> Vec<u8> {\n    Vec::new()\n}\n",
+        "found",
+    ),
+    (
+        "use std::collections::HashMap;\n\npub fn found() -> HashMap<String, u8>;",
+        "pub fn found() -> std::collections::HashMap<String, u8> {\n    Default::default()\n}\n",
+        None,
+    ),
+    (
+        "pub struct Bag<T> {\n    /// where they are\n    pub all: Vec<T>,\n}\n"
+        "pub fn odd(n: u8) -> bool;",
+        "pub struct Bag<T> {\n    /// where they are\n    pub all: Vec<T>,\n}\n\n"
+        "pub fn odd(n: u16) -> bool {\n    n % 2 == 1\n}\n",
+        "odd",
+    ),
+    (
+        "pub trait Ext {}\nimpl<T: AsRef<str> + ?Sized> Ext for T {}",
+        "pub trait Ext {}\nimpl<T: AsRef<str> + ?Sized> Ext for T {}\n",
+        None,
+    ),
+    (
+        "pub struct Link<T> {\n    pub of: T,\n    pub next: Option<Box<Link<T>>>,\n}",
+        "pub struct Link<T> {\n    pub of: T,\n    pub next: Option<Box<Self>>,\n}\n",
+        None,
+    ),
+    (
+        "pub fn page() -> String;",
+        "#[my::component]\npub fn page() -> u8 {\n    1\n}\n",
+        None,
+    ),
+    (
         "pub struct Bag<T: Clone> {\n    pub a: T,\n}",
         "pub struct Bag<T: Copy> {\n    pub a: T,\n}\n",
         "Bag",
@@ -842,6 +874,10 @@ def test_traits_and_generic_types_are_compared_by_what_they_take(runner: Sandbox
     [
         ({"src/lib.rs": ""}, "did not compile src/game.rs: no module has it"),
         (
+            {"build.rs": "fn main() {\n    let x = 1;\n    panic!();\n}\n"},
+            "did not compile src/game.rs",
+        ),
+        (
             {"Cargo.toml": CRATE["Cargo.toml"] + '[dependencies]\nserde = "1"\n'},
             "src/game.rs: error: no matching package named `serde`",
         ),
@@ -864,12 +900,16 @@ def test_what_depends_on_a_crate_with_a_contract_is_compared_as_well(
 ) -> None:
     assert RUST.conformance is not None
     stubs = [
-        Interface(path="src/game.rs", stub="pub fn score(n: u8) -> u8;"),
+        Interface(
+            path="src/game.rs",
+            stub="use crate::gone::Gone;\n\npub fn score(n: u8) -> u8;\npub fn lost(n: Gone);",
+        ),
         Interface(path="src/main.rs", stub="fn points(n: u8) -> u8;"),
     ]
     files = {
         **CRATE,
-        "src/game.rs": "pub fn score(n: u8) -> u8 {\n    n\n}\n",
+        # A probe that is no difference keeps nothing from being compared.
+        "src/game.rs": "pub fn score(n: u8) -> u8 {\n    n\n}\n\npub fn lost(_: u8) {}\n",
         "src/main.rs": "fn points(n: u16) -> u8 {\n    my_play::game::score(n as u8)\n}\n\n"
         "fn main() {\n    points(1);\n}\n",
     }
