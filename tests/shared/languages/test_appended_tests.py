@@ -64,7 +64,7 @@ IN_SCRIPT = "test('b', () => {\n  // exactly so\n});\n"
             PYTHON,
             f"from os import name  # (see\n\n\n{IN_PYTHON}",
             f"{PYTHON}\n\n{IN_PYTHON}".replace(
-                "import", "from os import name  # (see\n\nimport", 1
+                "import", "from os import name\n\nimport", 1
             ),
         ),
         ("t.py", PYTHON, f"# Why.\n{IN_PYTHON}", f"{PYTHON}\n\n# Why.\n{IN_PYTHON}"),
