@@ -216,8 +216,8 @@ def notes_on(
 
 
 def _left_out(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
-    for path in before.keys() & after.keys():
-        if found := find_placeholder(path, after[path], before[path]):
+    for path, text in after.items():
+        if path in before and (found := find_placeholder(path, text, before[path])):
             yield f"In {path}, {elision(found)}."
 
 

@@ -464,8 +464,8 @@ def unfinished(ended: Ended) -> str:
     text = without_colours(_output(ended))
     begun = sum(int(each[1]) for each in matches(text, "running ", _CARGO_RUN))
     counted = read_cargo(text) or Counted() if begun else Counted()
-    without = begun - counted.ran - counted.skipped
-    without += 0 if _is_cut(ended) else _go_unended(text, _GO_ENDED).total()
+    without = begun - counted.ran - counted.skipped + _go_unended(text, _GO_ENDED).total()
+    without = 0 if _is_cut(ended) else without  # the results may be in what is not kept
     if without > 0:
         what = f"{documents.count_of_tests(without)} of a test binary began and reported no result"
     elif any(matches(text, "_pytest.outcomes.Exit", _PYTEST_EXIT)):

@@ -37,7 +37,7 @@ _NOT_FOUND: Final = 127  # a shell's exit code where a program does not exist
 
 _DISK_FULL = re.compile(
     r"^(?![^\S\n]*(?:>|E[^\S\n]+assert))"
-    r".*\b(?:No space left on device|ENOSPC|Disk quota exceeded)\b",
+    r".*\b(No space left on device|ENOSPC|Disk quota exceeded)\b",
     re.MULTILINE,
 )
 _MISSING_PROGRAM = re.compile(
@@ -129,7 +129,7 @@ def find_fault(ended: Ended, around: Surroundings) -> Fault | None:
     if ended.cause is not Cause.EXITED or ended.exit_code == 0:
         return None
     return (
-        _full_disk(output)
+        _full_disk(output, around)
         or _missing_program(output, ended.exit_code, around)
         or _not_installed(output, around)
         or _no_library(output, around)
@@ -185,8 +185,10 @@ def _way_to(program: str, hidden: Hidden | None) -> str:
     return f"pass {path} {read} or set `sandbox.path` and `sandbox.read`: {there}, as a link"
 
 
-def _full_disk(output: str) -> Fault | None:
-    return full_disk() if _DISK_FULL.search(output) else None
+def _full_disk(output: str, around: Surroundings) -> Fault | None:
+    """Return the fault of a full disk, unless what was written speaks of one, as a test may."""
+    found = _DISK_FULL.search(output)
+    return full_disk() if found and found[1] not in around.added else None
 
 
 def full_disk() -> Fault:

@@ -8,7 +8,7 @@ The paths and the code of an example fit no project, because small models copy w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -49,17 +49,22 @@ _EXPLAINED: Final = 10  # refusals of a file for which the nearest lines are loo
 _LINES_NAMED: Final = 10
 
 
+PARTS_ALONE: Final = "only parts of it were shown: write the parts that change"
+
+
 @dataclass(frozen=True, slots=True)
 class Present:
     """Hold what a reply is applied to.
 
     `allowed` are the paths that the order may write, and `changes` the names that may give way to
-    others. `texts` has the files that exist; a file that is not among them does not.
+    others. `texts` has the files that exist; a file that is not among them does not. Of those in
+    `parted` only parts were shown, so that nobody who saw them can write the whole.
     """
 
     allowed: Sequence[str]
     texts: Mapping[str, str]
     changes: Sequence[str] = ()
+    parted: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +156,9 @@ class _Work:
 
     def _whole(self, index: int, block: Block) -> str:
         assert isinstance(block, FileBlock)
+        if block.path in self.present.parted:
+            self._refuse(index, block, PARTS_ALONE)
+            return block.content
         old = self.present.texts.get(block.path)
         elided = "" if old is None else find_placeholder(block.path, block.content, old)
         if elided:

@@ -9,7 +9,7 @@ unless these files were judged before.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import PurePosixPath
@@ -27,6 +27,7 @@ from factory.orders.documents import (
 from factory.orders.model_choice import PastAttempt
 from factory.orders.stages import Stage
 from factory.proposal.assemble_edits import (
+    PARTS_ALONE,
     Present,
     assemble,
     render_question,
@@ -93,25 +94,30 @@ def parse_proposal(
     texts: Mapping[str, str] = _NO_TEXTS,
     changes: Sequence[str] = (),
     focus: Focus | None = None,
+    parted: Collection[str] = (),
 ) -> ParsedReply:
     """Return the proposal in `reply`, whichever of the formats the reply is written in.
 
     `shown` is the state of each file that the prompt showed. If the prompt asked for fenced blocks,
     it showed no hashes, and the proposal gets its hashes from `shown`. `texts` are the files that
     exist, to which parts of files are applied, and `changes` the names that may give way to others.
-    `focus` is the definition that the prompt asked for, if it asked for one alone.
+    `focus` is the definition that the prompt asked for, if it asked for one alone. Of the files in
+    `parted` it showed only parts.
     Raises `BlocksRefused` if some parts cannot be applied, and else `ProposalInvalid` if the reply
     is not a proposal in either format.
     """
     check_length(reply)
     document = _read_document(reply, asked, shown)
-    fenced = _read_fenced(reply, shown, Present(allowed, texts, changes), focus)
+    fenced = _read_fenced(reply, shown, Present(allowed, texts, changes, parted), focus)
     found = _format_of(document, fenced, asked, allowed)
     parsed = document.parsed if found is ReplyFormat.JSON else fenced.parsed
     if isinstance(parsed, ProposalInvalid):
         raise parsed
     if (found is ReplyFormat.JSON) is (asked is ReplyFormat.JSON):
         return parsed
+    whole = [each.path for each in parsed.proposal.writes if each.path in parted]
+    if whole and found is ReplyFormat.JSON:
+        raise ProposalInvalid(f"{whole[0]}: {PARTS_ALONE}")
     return replace(parsed, repairs=(f"the reply came in the format {found}", *parsed.repairs))
 
 
@@ -334,6 +340,7 @@ def read_again(
     *,
     texts: Mapping[str, str],
     changes: Sequence[str] = (),
+    parted: Collection[str] = (),
 ) -> ParsedReply:
     """Return the proposal of a reply whose refused blocks are replaced by those of `answer`.
 
@@ -377,7 +384,7 @@ def read_again(
     return propose_blocks(
         BlocksReply(summary, blocks, repairs, tuple(refusals)),
         shown,
-        Present(allowed, texts, changes),
+        Present(allowed, texts, changes, parted),
     )
 
 
@@ -435,10 +442,13 @@ class ReplyReader:
     ) -> ParsedReply:
         order, hashes, texts = self.order, hashes_of(shown), texts_of(shown)
         allowed, changes = order.allowed_files, order.changes
+        parted = frozenset(each.path for each in shown if each.is_in_parts)
         if self.refused:
-            return read_again(self.refused, reply, hashes, allowed, texts=texts, changes=changes)
+            return read_again(
+                self.refused, reply, hashes, allowed, texts=texts, changes=changes, parted=parted
+            )
         return parse_proposal(
-            reply, asked, hashes, allowed, texts=texts, changes=changes, focus=focus
+            reply, asked, hashes, allowed, texts=texts, changes=changes, focus=focus, parted=parted
         )
 
 

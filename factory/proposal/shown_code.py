@@ -188,6 +188,14 @@ class ShownFile:
     elides: bool = False
     """Whether only bodies of functions are not in `parts`; a count is shown for each."""
 
+    @property
+    def is_in_parts(self) -> bool:
+        """Return whether lines of a large file are not shown, so that nobody can write it whole."""
+        if self.parts is None or self.elides:
+            return False
+        lines = {n for each in self.parts for n in range(each.first, each.last + 1)}
+        return len(lines) < len(self.text.splitlines())
+
 
 def hashes_of(shown: Sequence[ShownFile]) -> Mapping[str, FileState]:
     """Return the state of each file that the prompt shows, by its path."""

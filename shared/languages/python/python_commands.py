@@ -267,7 +267,27 @@ def asserting_text(path: str, text: str, product: Collection[str]) -> str:
                 left_out.add(each)
         elif isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant):
             left_out.add(each)  # a docstring
+    used = {each.id for each in nodes if isinstance(each, ast.Name) and _is_read(each)}
+    left_out |= {each for each in tree.body if _is_idle_constant(each, used)}
     return "\n".join(_words(tree, left_out))
+
+
+def _is_read(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Load)
+
+
+def _is_idle_constant(statement: ast.stmt, used: Collection[str]) -> bool:
+    """Return whether a statement gives names that nothing reads values that nothing computes."""
+    match statement:
+        case ast.Assign(targets=targets, value=value):
+            names = [each.id for each in targets if isinstance(each, ast.Name)]
+        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+            targets, names = [statement.target], [name]
+        case _:
+            return False
+    calls = (ast.Call, ast.Await, ast.NamedExpr)
+    is_plain = not any(isinstance(each, calls) for each in ast.walk(value))
+    return is_plain and len(names) == len(targets) and not any(each in used for each in names)
 
 
 def _asserting_functions(functions: Sequence[_Function], foreign: frozenset[str]) -> set[_Function]:

@@ -122,6 +122,14 @@ def test_dots_are_the_body_of_what_is_opened_above_them(code: str, found: str) -
     assert find_placeholder("a.py", code, "") == found
 
 
+def test_a_file_of_which_parts_were_shown_is_not_written_whole() -> None:
+    present = Present(("a.py",), {"a.py": TEXT}, parted=("a.py",))
+    (refusal,) = made(FileBlock("a.py", "x = 1\n"), present=present).refusals
+    assert refusal.reason == "only parts of it were shown: write the parts that change"
+    edit = SearchBlock("a.py", "import os\n", "import sys\n")
+    assert made(edit, present=present).refusals == ()
+
+
 @pytest.mark.parametrize(
     "line",
     [

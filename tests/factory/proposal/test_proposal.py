@@ -65,6 +65,21 @@ def test_a_fence_around_a_files_content_is_taken_off(
     assert (repair in parsed.repairs) is (kept is not None)
 
 
+@pytest.mark.parametrize("asked", FORMATS)
+def test_a_file_of_which_parts_were_shown_is_written_whole_by_nobody_who_was_asked_for_parts(
+    asked: ReplyFormat,
+) -> None:
+    def parsed() -> ParsedReply:
+        reply, texts = document({"hello.py": CODE}), {"hello.py": "old\n"}
+        return parse_proposal(reply, asked, SHOWN, ["hello.py"], texts=texts, parted=["hello.py"])
+
+    if asked is ReplyFormat.JSON:
+        assert written(parsed()) == {"hello.py": CODE}
+    else:
+        with pytest.raises(ProposalInvalid, match="only parts of it were shown"):
+            parsed()
+
+
 def test_only_the_first_problems_of_a_reply_are_named() -> None:
     writes = [{"path": number} for number in range(20)]
     with pytest.raises(ProposalInvalid) as refused:
