@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from factory.attempt.attempt_state import Attempt, FactoryState, Step
-from factory.judging.contract import notes_on
+from factory.judging.contract import elisions_in, notes_on
 from factory.judging.environment_faults import Fault
 from factory.judging.failure_brief import (
     brief_of,
@@ -125,11 +125,12 @@ class Dialogue:
             quoted=quoted,
             proposal=None,
         )
-        attempt, self._doubt = self._read(attempt, completion.text, question)
+        is_own = request.perform is not None  # made of files that somebody has written
+        attempt, self._doubt = self._read(attempt, completion.text, question, is_own=is_own)
         return attempt, self._doubt
 
     def _read(
-        self, attempt: Attempt, reply: str, question: Question
+        self, attempt: Attempt, reply: str, question: Question, *, is_own: bool
     ) -> tuple[Attempt, Doubt | None]:
         if wanted := parse_show_request(reply):
             more = show_more_of(attempt.shown, wanted)
@@ -144,6 +145,8 @@ class Dialogue:
             return attempt, doubt_refused(refused, with_format=question.focus is None)
         except ProposalInvalid as invalid:
             return attempt, doubt_unreadable(str(invalid), quote_reply(reply))
+        if not is_own and (left_out := next(elisions_in(parsed.proposal, attempt.shown), "")):
+            return attempt, doubt_unreadable(left_out, quote_reply(reply))
         repairs = (*attempt.repairs, *parsed.repairs)
         attempt = replace(attempt, proposal=parsed.proposal, repairs=repairs)
         hollow = notes_on(self.step.order, parsed.proposal, attempt.shown)

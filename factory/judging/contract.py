@@ -207,7 +207,7 @@ def notes_on(
     notes = [
         *_missing_files(order, before, after),
         *(_unchanged_files(order, before, after) if failure else ()),
-        *_left_out(before, after),
+        *elisions_in(proposal, shown),
         *_missing_names(order, after),
         *(_errors(failure, before, after, files) if failure else ()),
         *_unwritten(order, before, after, with_doubtful=failure is not None),
@@ -215,10 +215,13 @@ def notes_on(
     return tuple(dict.fromkeys(notes))
 
 
-def _left_out(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
-    for path, text in after.items():
-        if path in before and (found := find_placeholder(path, text, before[path])):
-            yield f"In {path}, {elision(found)}."
+def elisions_in(proposal: WriteProposal, shown: Sequence[ShownFile]) -> Iterator[str]:
+    """Yield a sentence for each file that was there and has a mark for lines that are left out."""
+    before = {each.path: each.text for each in shown if each.state.kind is FileKind.FILE}
+    for each in proposal.writes:
+        text = before.get(each.path)
+        if text is not None and (found := find_placeholder(each.path, each.content, text)):
+            yield f"In {each.path}, {elision(found)}."
 
 
 def _missing_files(

@@ -296,7 +296,7 @@ def _run_phase(
         phase.touched.update(ran.undone.all)
         if result.tests is not None:
             phase.tests[check.text] = result.tests
-        if check.passes(ended):
+        if check.passes(ended, trial.bench.workspace.files):
             if harm := harm_in(ran.undone, trial):
                 account = trial.excerpt(describe_tampering(harm, trial))
                 phase.brief = brief_of_success(phase.stage, trial.order, account, result)

@@ -25,6 +25,7 @@ from factory.judging.proof import (
     KnownRed,
     RedCheck,
     describe_red,
+    is_test,
     why_not_believed,
 )
 from factory.orders.documents import CmdResult, CountedTests, SandboxRecord
@@ -75,16 +76,18 @@ class Check:
     is_new: bool = False
     stands_for: str = ""
 
-    def note_on(self, ended: Ended) -> str:
+    def note_on(self, ended: Ended, files: Collection[str]) -> str:
         """Return why a command passes that did not exit with 0; "" if it does not.
 
-        The code under test may exit with any number: a runner that found no test says so.
+        The code under test may exit with any number: a runner that found no test says so. Where it
+        is told to say nothing at all, none of the `files` of the tree may hold tests.
         """
         note = dict(self.tolerated).get(ended.exit_code, "")
-        if ended.cause is not Cause.EXITED:
+        if not note or ended.cause is not Cause.EXITED:
             return ""
-        is_said = bool(nothing_to_run(ended.output, ended.exit_code, ()))
-        return "" if self.tolerated == _NO_TESTS and not is_said else note
+        if self.tolerated != _NO_TESTS or nothing_to_run(ended.output, ended.exit_code, ()):
+            return note
+        return "" if ended.output.strip() or any(map(is_test, files)) else note
 
     def allowed_by(self, known: KnownRed, now: RedCheck) -> bool:
         """Return whether the command may fail as it did now, by what is known of the base."""
@@ -92,8 +95,8 @@ class Check:
             return True
         return known.allows(self.text, now)
 
-    def passes(self, ended: Ended) -> bool:
-        return ended.ok or bool(self.note_on(ended))
+    def passes(self, ended: Ended, files: Collection[str]) -> bool:
+        return ended.ok or bool(self.note_on(ended, files))
 
 
 def parse_check(text: str, *tolerated: tuple[int, str]) -> Check:
@@ -353,11 +356,11 @@ def run_check(check: Check, trial: Trial, purpose: AttemptStage, known: LookUp, 
     """
     ran = _run_one(check, trial, purpose, known, name)
     for retry in range(1, trial.options.retry_flaky + 1):
-        if check.passes(ran.ended):
+        if check.passes(ran.ended, trial.bench.workspace.files):
             break
         trial.progress.check_cancelled()  # it may have failed because it was killed
         again = _run_one(check, trial, purpose, known, f"{name}_again_{retry}")
-        if check.passes(again.ended):
+        if check.passes(again.ended, trial.bench.workspace.files):
             before = ran.result.exit_code
             note = f"flaky: failed with exit code {before}, passed on run {retry + 1}"
             trial.emit(Warned(f"{trial.order.id}: `{check.text}` is {note}"))
@@ -381,8 +384,8 @@ def _run_one(check: Check, trial: Trial, purpose: AttemptStage, known: LookUp, n
 
 def _note_on(check: Check, ended: Ended, known: LookUp, trial: Trial) -> str:
     """Return why a command passes although it failed; "" if it does not pass or did not fail."""
-    if check.passes(ended):
-        return check.note_on(ended)
+    if check.passes(ended, trial.bench.workspace.files):
+        return check.note_on(ended, trial.bench.workspace.files)
     now, before = RedCheck.of(ended, trial.files), known()
     if not check.allowed_by(before, now):
         return ""

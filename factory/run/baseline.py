@@ -250,7 +250,7 @@ class Baseline:
                 self.emit(Noted(f"`{check.text}` {_undone_after(undone)}"))
             results.append(_document(ended, counted, undone))
             write_json(self.folder / "verify_result.json", results, sync=False)
-            if check.passes(ended):
+            if check.passes(ended, bench.workspace.files):
                 continue
             red = RedCheck.of(ended, bench.workspace.files)
             if red.nothing:
@@ -292,7 +292,8 @@ class Baseline:
             for path in files:
                 (bench.workspace.root / path).unlink()
             ended, _ = self._try(check, bench, "without_tests_to_pass")
-            if not (check.passes(ended) or RedCheck.of(ended, bench.workspace.files).nothing):
+            paths = bench.workspace.files
+            if not (check.passes(ended, paths) or RedCheck.of(ended, paths).nothing):
                 return None
         what = "fails by the tests that are to pass, and has to pass with them"
         self.emit(Noted(f"`{check.text}` on the base {commit[:10]} {what}"))
@@ -323,7 +324,7 @@ class Baseline:
         ended = self._run_one(check, bench, name)
         undone = bench.undo()
         for retry in range(1, self.options.retry_flaky + 1):
-            if check.passes(ended):
+            if check.passes(ended, bench.workspace.files):
                 break
             ended = self._run_one(check, bench, f"{name}_again_{retry}")
             undone = bench.undo()
@@ -337,8 +338,8 @@ class Baseline:
             ended = run_to_its_end(check, bench.sandbox, seconds=seconds, log=log)
         except OSError as error:
             raise write_refused(log, error) from error
-        note = check.note_on(ended)
-        if not check.passes(ended):
+        note = check.note_on(ended, bench.workspace.files)
+        if not check.passes(ended, bench.workspace.files):
             red = RedCheck.of(ended, bench.workspace.files)
             if red.nothing:
                 note = red.describe()

@@ -180,18 +180,31 @@ def test_the_exit_code_of_an_own_end_cannot_be_chosen_by_the_code(bench: Bench) 
         assert codes == {False}
 
 
+QUIET = {"pytest.ini": "[pytest]\naddopts = -q\n"}
+ENDING = {
+    "m.py": "import os\ndef f():\n    os._exit(5)\n",
+    "test_m.py": "import m\n\ndef test_f():\n    m.f()\n",
+}
+
+
 @pytest.mark.parametrize(
-    ("code", "note"),
-    [("", "no tests were found"), ("import os\ndef f():\n    os._exit(5)\n", "")],
+    ("files", "note"),
+    [
+        ({}, "no tests were found"),
+        (QUIET, "no tests were found"),
+        (ENDING, ""),
+        ({**QUIET, **ENDING}, ""),
+    ],
 )
-def test_only_a_runner_that_says_so_found_no_tests(bench: Bench, code: str, note: str) -> None:
-    if code:
-        bench.write({"m.py": code, "test_m.py": "import m\n\ndef test_f():\n    m.f()\n"})
+def test_only_a_runner_that_says_so_found_no_tests(
+    bench: Bench, files: Mapping[str, str], note: str
+) -> None:
+    bench.write(files)
     check = parse_check("python -m pytest -q", (5, "no tests were found"))
     log = bench.folder.parent / "log"
     ended = run_to_its_end(check, bench.sandbox, seconds=60, log=log)
     assert ended.exit_code == 5
-    assert (check.note_on(ended), check.passes(ended)) == (note, bool(note))
+    assert (check.note_on(ended, files), check.passes(ended, files)) == (note, bool(note))
 
 
 def _indented(code: str) -> str:

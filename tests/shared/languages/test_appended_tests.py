@@ -63,9 +63,7 @@ IN_SCRIPT = "test('b', () => {\n  // exactly so\n});\n"
             "t.py",
             PYTHON,
             f"from os import name  # (see\n\n\n{IN_PYTHON}",
-            f"{PYTHON}\n\n{IN_PYTHON}".replace(
-                "import", "from os import name\n\nimport", 1
-            ),
+            f"{PYTHON}\n\n{IN_PYTHON}".replace("import", "from os import name\n\nimport", 1),
         ),
         ("t.py", PYTHON, f"# Why.\n{IN_PYTHON}", f"{PYTHON}\n\n# Why.\n{IN_PYTHON}"),
         ("a_test.go", GO, f"{GO.partition(chr(10))[0]}\n\n{IN_GO}", f"{GO}\n{IN_GO}"),
