@@ -6,13 +6,14 @@ The type checker is imported and started only where there is something for it to
 from __future__ import annotations
 
 import difflib
+import posixpath
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from factory.orders.documents import FailureBrief, WriteProposal
+from factory.orders.documents import FailureBrief, FileWrite, WriteProposal
 from factory.proposal.assemble_edits import elision
 from factory.proposal.edit_blocks import find_placeholder
 from factory.proposal.scope import FileKind
@@ -28,7 +29,7 @@ from shared.languages.language_tools import (
     Tools,
 )
 from shared.languages.planned_code import DOES_NOT_PARSE
-from shared.languages.registry import LANGUAGES, language_of
+from shared.languages.registry import LANGUAGES, language_of, outline_of
 from shared.settings.settings import SandboxSettings
 from shared.work_order.work_order import Interface, WorkOrder
 
@@ -69,18 +70,39 @@ def check_rewrites(
         violation
         for each in proposal.writes
         if each.path in before
-        for violation in _check_rewrite(each.path, before[each.path], each.content, order.changes)
+        for violation in _check_rewrite(each, before, proposal, order.changes)
     )
 
 
 def _check_rewrite(
-    path: str, before: str, after: str, changes: Sequence[str]
+    write: FileWrite, texts: Mapping[str, str], proposal: WriteProposal, changes: Sequence[str]
 ) -> Iterable[ContractViolation]:
+    path, before, after = write.path, texts[write.path], write.content
     language = language_of(path)
-    if language is not None and language.edits is not None:
-        return language.edits.check_rewrite(path, before, after, changes)
-    is_named = path in {each.strip() for each in changes}
-    return () if is_named else check_shrinking(path, before, after)
+    if language is None or language.edits is None:
+        is_named = path in {each.strip() for each in changes}
+        return () if is_named else check_shrinking(path, before, after)
+    found = language.edits.check_rewrite(path, before, after, changes)
+    if not found or len(proposal.writes) == 1:
+        return found
+    # What moved to another file is not lost with its text; its name is, unless files share names.
+    lost = frozenset[str]() if language.shares_folder else {each.name for each in found}
+    moved = {name for name in _moved(write, texts, proposal, language) if name not in lost}
+    allowed = (*changes, *(f"{path}:{name}" for name in sorted(moved)))
+    return language.edits.check_rewrite(path, before, after, allowed) if moved else found
+
+
+def _moved(
+    write: FileWrite, texts: Mapping[str, str], proposal: WriteProposal, language: Language
+) -> Iterator[str]:
+    """Yield the names that other files of a proposal begin to declare."""
+    for each in proposal.writes:
+        if each.path == write.path or language_of(each.path) is not language:
+            continue
+        if language.shares_folder and posixpath.dirname(each.path) != posixpath.dirname(write.path):
+            continue
+        there = {entry.name for entry in outline_of(each.path, texts.get(each.path, ""))}
+        yield from (e.name for e in outline_of(each.path, each.content) if e.name not in there)
 
 
 def check_declarations(

@@ -554,7 +554,7 @@ class Language:
     out what no file can import. `skips_none` says of a test command whether it runs tests of some
     given files alone, none of which may skip one, nor any of the files that are loaded with them:
     what is skipped then, the code under test skipped. A language whose code cannot do that has
-    none.
+    none. `shares_folder` says that the files of a folder have their names in common.
     """
 
     outliner: Outliner
@@ -577,6 +577,7 @@ class Language:
     chance: tuple[ChanceMark, ...] = ()
     new_test: NewTest | None = None
     own_imports: OwnImports | None = None
+    shares_folder: bool = False
     skips_none: Callable[[Command, Mapping[str, str], Mapping[str, str]], bool] | None = None
 
     @property

@@ -71,6 +71,7 @@ _CHANCE: Final = (
 GO: Final = Language(
     Outliner("Go", (".go",), "go"),
     contracted=(".go",),
+    shares_folder=True,
     commands=GoCommands(),
     plans=judge_go,
     rehearsals=go_commands,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from factory.judging.contract import notes_on
+from factory.judging.contract import check_rewrites, notes_on
 from factory.judging.failure_brief import brief_of
 from factory.orders.documents import FailureBrief, FileWrite, WriteProposal
 from factory.orders.stages import Stage
@@ -143,3 +143,30 @@ def test_a_name_that_does_not_exist_is_said_before_the_missing_body() -> None:
 
 def test_files_of_no_known_language_have_no_notes() -> None:
     assert notes({"a.txt": None}, {"a.txt": "def f(:"}, failed("x"), allowed_files=["a.txt"]) == ()
+
+
+HELPERS = "".join(f"def _step_{at}(n):\n    n = n + {at}\n    return n\n\n\n" for at in range(8))
+TOTAL = "def total(n):\n    return _step_1(_step_2(n))\n"
+IN_GO = "package shop\n\nfunc Total(n int) int { return n }\n\nfunc Sum(n int) int { return n }\n"
+
+
+def lost(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    found = check_rewrites(an_order(allowed_files=[*after]), proposed(after), shown({**before}))
+    return [each.message for each in found]
+
+
+def test_what_moves_to_another_file_is_not_lost() -> None:
+    moved = {"a.py": "from b import total\n\nX = 1\n", "b.py": HELPERS + TOTAL}
+    assert lost({"a.py": f"X = 1\n\n\n{HELPERS}{TOTAL}"}, moved) == []
+    (shrunk,) = lost({"a.py": f"X = 1\n\n\n{HELPERS}{TOTAL}"}, {**moved, "b.py": TOTAL})
+    assert "shrinks to" in shrunk
+    (gone,) = lost({"a.py": f"X = 1\n{TOTAL}"}, {"a.py": "X = 1\n", "b.py": TOTAL})
+    assert gone.startswith("`total` is gone")
+
+
+def test_files_of_a_go_package_share_their_names() -> None:
+    without = IN_GO.replace("func Total(n int) int { return n }\n\n", "")
+    total = "package shop\n\nfunc Total(n int) int { return n }\n"
+    assert lost({"shop/a.go": IN_GO}, {"shop/a.go": without, "shop/b.go": total}) == []
+    (gone,) = lost({"shop/a.go": IN_GO}, {"shop/a.go": without, "till/b.go": total})
+    assert gone.startswith("`Total` is gone")
