@@ -21,6 +21,7 @@ from factory.orders.model_choice import AskedModel, ModelChoice, PastAttempt
 from factory.preflight import printable
 from factory.proposal.prompt import prompt_values, render_conventions
 from factory.proposal.prompt_parts import render_hint, render_history
+from factory.proposal.reply_formats import fenced_to_stay
 from factory.proposal.scope import DESCRIPTIONS, FileKind, FileState
 from factory.proposal.shown_code import ShownFile, hashes_of
 from factory.workbench.pool import Workbench
@@ -209,7 +210,7 @@ def limit_of(before: FileState) -> int:
 
 
 def write_of(path: str, data: bytes, before: FileState) -> FileWrite | str:
-    """Return the write of `data` to a file, "" if it holds that, or why it is not taken."""
+    """Return how a reply writes `data` to a file, "" if it holds that, or why it is not taken."""
     limit = limit_of(before)
     if len(data) > limit:
         return f"has over {limit:,} bytes"
@@ -221,7 +222,8 @@ def write_of(path: str, data: bytes, before: FileState) -> FileWrite | str:
         return "is not UTF-8 text"
     if "\0" in content:
         return "has a NUL, so it is not text"
-    return FileWrite(path=path, base_sha256=before.sha256, content=content)
+    stays = fenced_to_stay(path, content)
+    return FileWrite(path=path, base_sha256=before.sha256, content=stays)
 
 
 def _is(tree: Tree, path: str, content: bytes) -> bool:

@@ -43,6 +43,7 @@ from factory.proposal.edit_blocks import (
     read_blocks,
 )
 from factory.proposal.reply_formats import (
+    FENCED_BY_NATURE,
     FilesReply,
     ProposedFile,
     parse_files_reply,
@@ -57,7 +58,6 @@ from shared.work_order.parse_order import EMPTY_SHA256
 from shared.work_order.work_order import WorkOrder
 
 _PROBLEMS_SHOWN = 5
-_FENCED_BY_NATURE = (".md", ".markdown")
 _NO_TEXTS: Mapping[str, str] = {}
 
 
@@ -311,7 +311,7 @@ def _without_fences(proposal: ModelProposal) -> ParsedReply:
     repairs: list[str] = []
     for write in proposal.writes:
         content, wrapped = unwrap_fenced_content(write.content)
-        if not wrapped or write.path.endswith(_FENCED_BY_NATURE):
+        if not wrapped or write.path.endswith(FENCED_BY_NATURE):
             writes.append(write)
             continue
         writes.append(write.model_copy(update={"content": content}))

@@ -250,6 +250,10 @@ def fence_for(text: str) -> str:
     return "`" * max(3, longest + 1)
 
 
+FENCED_BY_NATURE = (".md", ".markdown")
+"""The ends of paths whose files may be one fenced part."""
+
+
 def unwrap_fenced_content(content: str) -> tuple[str, bool]:
     """Return the content without the fence that wraps all of it, and whether there was a fence.
 
@@ -268,6 +272,18 @@ def unwrap_fenced_content(content: str) -> tuple[str, bool]:
     if len(blocks) != 1 or rest.rpartition("\n")[0] != blocks[0].content.removesuffix("\n"):
         return content, False
     return blocks[0].content, True
+
+
+def fenced_to_stay(path: str, content: str) -> str:
+    """Return what a reply has to hold for the file at `path` to get this content exactly.
+
+    A content that is one fenced part as a whole would lose its fence, and gets another.
+    """
+    if path.endswith(FENCED_BY_NATURE) or not unwrap_fenced_content(content)[1]:
+        return content
+    fence = fence_for(content)
+    wrapped = f"{fence}\n{content}{fence}\n"
+    return wrapped if unwrap_fenced_content(wrapped) == (content, True) else content
 
 
 def _split(text: str) -> tuple[str, list[_Block]]:

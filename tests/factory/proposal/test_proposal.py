@@ -14,7 +14,7 @@ from factory.orders.documents import ReplyFormat, RunSummary
 from factory.orders.model_choice import ModelChoice, Rung
 from factory.orders.stages import Stage
 from factory.proposal.read_reply import ParsedReply, ProposalInvalid, parse_proposal
-from factory.proposal.reply_formats import ProposedFile, render_files_reply
+from factory.proposal.reply_formats import ProposedFile, fenced_to_stay, render_files_reply
 from factory.proposal.scope import FileKind, FileState
 from shared.work_order.parse_order import EMPTY_SHA256, sha256_bytes
 from tests.fakes import proposal
@@ -78,6 +78,20 @@ def test_a_file_of_which_parts_were_shown_is_written_whole_by_nobody_who_was_ask
     else:
         with pytest.raises(ProposalInvalid, match="only parts of it were shown"):
             parsed()
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("out.txt", "```\nby hand\n```\n"),
+        ("out.txt", "````mdx\n```\nx\n```\n````\n"),
+        ("page.md", "```\nby hand\n```\n"),
+        ("out.txt", "plain\n"),
+    ],
+)
+def test_what_was_written_by_hand_stays_as_it_is(path: str, content: str) -> None:
+    reply = document({path: fenced_to_stay(path, content)})
+    assert written(read(reply, ReplyFormat.JSON, (path,))) == {path: content}
 
 
 def test_only_the_first_problems_of_a_reply_are_named() -> None:
