@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -19,6 +20,7 @@ from factory.sandbox.supervision import WARDEN
 _PR_SET_CHILD_SUBREAPER = 36
 _PATIENCE_SECONDS = 60.0  # a process that was killed needs a moment, on a loaded machine a long one
 _LOOK_EVERY_SECONDS = 0.005
+_AGAIN_SECONDS = 10.0  # far longer than what was interrupted takes to end
 
 # The shortest first: a machine at rest starts a command in a few milliseconds.
 _DEADLINES_SECONDS = (0.3, 2.0, 10.0, 60.0)
@@ -114,3 +116,26 @@ def _command_line(pid: int) -> str:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         return b" ".join(words).decode(errors="replace")
     return str(pid)
+
+
+@contextlib.contextmanager
+def interrupted_after(waits: Callable[[], object]) -> Iterator[None]:
+    """Interrupt this process once `waits` has returned, and again while the block goes on.
+
+    A signal that comes just before a read begins does not end the read.
+    """
+    ended = threading.Event()
+
+    def interrupt() -> None:
+        waits()
+        while not ended.is_set():
+            os.kill(os.getpid(), signal.SIGINT)
+            ended.wait(_AGAIN_SECONDS)
+
+    person = threading.Thread(target=interrupt)
+    person.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        person.join()

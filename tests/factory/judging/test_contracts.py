@@ -348,9 +348,7 @@ def test_one_checker_serves_a_whole_plan_and_ends_with_it(
 def test_a_checker_that_gives_no_answer_is_told_and_proves_nothing(factory: Factory) -> None:
     commit_all(factory.repo, {"types.py": "X = 1\n"})  # the checker stops at such a name
     stub = "from types import X\ndef add(a: int) -> int: ...\n"
-    summary = factory.run(
-        declaring(stub), [code("from types import X\n\n\ndef wrong(): ...\n")] * 2
-    )
+    summary = factory.run(declaring(stub), [code("from types import X\n\n\ndef add(b): ...\n")] * 2)
     assert stages(summary) == [""]
     (warning,) = [each for each in summary.warnings if "interfaces" in each]
     assert "types.py" in warning

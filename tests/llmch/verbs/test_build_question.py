@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from shared.work_order.work_order import question_id
+from tests import processes
 from tests.harness import git, hashed, write_plan
 from tests.llmch.command_line import Said, Say, model_server, plan_reply, write_reply
 from tests.llmch.entry.test_consent import answering, read_until
@@ -137,15 +135,8 @@ def test_ctrl_c_at_the_question_is_an_interrupt(
     build: Build, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with answering(monkeypatch, "") as terminal, model_server(monkeypatch, PLAN):
-
-        def interrupt() -> None:
-            read_until(terminal, QUESTION)
-            os.kill(os.getpid(), signal.SIGINT)
-
-        person = threading.Thread(target=interrupt)
-        person.start()
-        said = build()
-        person.join()
+        with processes.interrupted_after(lambda: read_until(terminal, QUESTION)):
+            said = build()
         assert "the plan is kept" in read_until(terminal, "begins with its orders")
     assert (said.code, branches(repo)) == (130, "")
 
