@@ -138,6 +138,7 @@ def completed_order(order: JsonObject) -> dict[str, JsonValue]:
 _FENCE: Final = re.compile(r"[ \t]*(?P<mark>`{3,}|~{3,})(?P<info>[^`]*)")
 _SUBJECT_CHARACTERS: Final = 72
 _MOST_LINES_CUT: Final = 50
+_MOST_LINES_REPEATED: Final = 500
 
 
 def read_test_reply(text: str, change: Change, test: NewTest) -> Reply:
@@ -219,13 +220,17 @@ def _as_far_as_whole(path: str, text: str) -> str:
 
 
 def _said_once(lines: list[str]) -> list[str]:
-    """Return lines without the repetitions of those at their end."""
-    fewest = len(lines)
-    for period in range(1, len(lines) // 2 + 1):
-        kept = len(lines)
-        while lines[kept - period : kept] == lines[max(0, kept - 2 * period) : kept - period]:
-            kept -= period
-        fewest = min(fewest, kept)
+    """Return lines without the repetitions of those at their end, of some hundred lines each."""
+    fewest, found = len(lines), dict[int, int]()
+    for period in range(1, min(len(lines) // 2, _MOST_LINES_REPEATED) + 1):
+        if any(period % each == 0 and period <= far for each, far in found.items()):
+            continue  # what repeats itself so far does so with each multiple as well
+        alike = 0  # how many lines at the end are those so many lines before
+        while alike + period < len(lines) and lines[-alike - 1] == lines[-alike - 1 - period]:
+            alike += 1
+        if alike >= period:
+            found[period] = alike
+            fewest = min(fewest, len(lines) - alike // period * period)
     return lines[:fewest]
 
 

@@ -77,7 +77,9 @@ def test_a_command_asserts_where_it_compares_something(command: str, wanted: Ass
 
 
 def test_a_test_that_names_requirements_asserts_these_alone() -> None:
-    named = covering(RUN, CODE, tests=(f"R1 = 'R1'\n{TEST}",))
+    idle = covering(RUN, CODE, tests=(f"R1 = 'R1'\n{TEST}",))
+    assert asserted_by(idle, "R1") is Asserted.COMMENT
+    named = covering(RUN, CODE, tests=(f"R1 = 'R1'\n{TEST}\nprint(R1)\n",))
     assert asserted_by(named, "R1") is Asserted.TEST
     assert asserted_by(named, "R-2") is Asserted.NOTHING
     by_function = covering(RUN, tests=("def test_r_2_score():\n    assert score('a') == 1\n",))
