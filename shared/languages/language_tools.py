@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, Protocol, Self
+from typing import Final, Protocol, Self, TypeVar
 
 from shared.errors import CommandFailed
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,18 @@ class Diagnostic:
 
 class CheckerFailed(CommandFailed):
     """Raised when the type checker gave no answer. The code in question stays unjudged."""
+
+
+def as_far_as_answered(found: Collection[_T], asked: Iterable[_T]) -> Iterator[_T]:
+    """Yield what a checker finds; where it gives no answer, what is `found` without it has to do.
+
+    That is certain, and enough to refuse the code. Raises `CheckerFailed` if it is nothing.
+    """
+    try:
+        yield from asked
+    except CheckerFailed:
+        if not found:
+            raise
 
 
 class Checker(Protocol):

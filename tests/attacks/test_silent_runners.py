@@ -99,6 +99,28 @@ def test_code_that_skips_its_own_test_proves_nothing(
     assert said in summary.failure.excerpt
 
 
+@pytest.mark.parametrize("changes", [[], ["X"]])
+def test_code_that_silences_its_tests_is_no_new_runner_whatever_the_order_changes(
+    factory: Factory, changes: list[str]
+) -> None:
+    test = f"import unittest\nimport app\n{BY_UNITTEST.partition('from app import double')[2]}"
+    files = {
+        "scripts/verify.sh": "python -m unittest discover\n",
+        "app.py": "X = 1\n",
+        "test_app.py": test.replace("double(0)", "0").replace("double(2)", "4"),
+    }
+    commit_all(factory.repo, files)
+    document = writing("app.py", context_files=["app.py"], changes=changes)
+    document["acceptance_commands"] = document["regression"] = ["test -f app.py"]
+    silent = "import os\nimport sys\n\nX = 1\nsys.stderr = open(os.devnull, 'w')\n"
+    summary = factory.run(document, [proposal({"app.py": silent})], max_attempts=1)
+    assert stages(summary) == [Stage.VERIFY_FAILED]
+    assert summary.failure is not None
+    assert "its output does not say how many" in summary.failure.excerpt
+    # The control: code that leaves the output alone.
+    assert factory.run(document, [proposal({"app.py": "X = 1\nY = 2\n"})]).verdict == "PASS"
+
+
 @pytest.mark.rest
 def test_a_test_of_the_plan_may_skip_by_itself(factory: Factory) -> None:
     commit_all(factory.repo, {"scripts/verify.sh": "true\n", "app.py": WRONG})

@@ -26,6 +26,7 @@ from shared.languages.language_tools import (
     ToolResult,
     ToolRunner,
     Tools,
+    as_far_as_answered,
 )
 from shared.languages.planned_code import DOES_NOT_PARSE, Conflict
 from shared.work_order.work_order import Interface, WorkOrder
@@ -271,12 +272,8 @@ class DeclaredConformance:
             found += self.differences(path, contract, written)
             kept[path] = written, [each for each in contract.items if _may_ask(each, written)]
         if tools.runner is not None and not any(each.name == "" for each in found):
-            try:
-                for each in self.wrong_types(kept, interfaces, sources, tools.runner):
-                    found.append(each)
-            except CheckerFailed:
-                if not found:
-                    raise  # else the code is refused in any case
+            asked = self.wrong_types(kept, interfaces, sources, tools.runner)
+            found += as_far_as_answered(found, asked)
         first: dict[tuple[str, str], ContractViolation] = {}
         for each in found:
             first.setdefault((each.path, each.name), each)

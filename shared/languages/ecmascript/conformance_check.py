@@ -26,7 +26,12 @@ from shared.languages.ecmascript.ecmascript_syntax import (
     tree_of,
 )
 from shared.languages.ecmascript.typescript_compiler import TscComplaint, ask
-from shared.languages.language_tools import CheckerFailed, ToolMissing, Tools
+from shared.languages.language_tools import (
+    CheckerFailed,
+    ToolMissing,
+    Tools,
+    as_far_as_answered,
+)
 from shared.languages.planned_code import DOES_NOT_PARSE, Chain
 
 if TYPE_CHECKING:
@@ -255,14 +260,10 @@ def check_conformance(
         if not is_typed(each.path):
             found += _miscounted(stub, root)
     reported = {(each.path, each.name) for each in found}
-    try:
-        for violation in _judged(probes, sources, tools):
-            if (violation.path, violation.name) not in reported:
-                reported.add((violation.path, violation.name))
-                found.append(violation)
-    except CheckerFailed:
-        if not found:
-            raise
+    for violation in as_far_as_answered(found, _judged(probes, sources, tools)):
+        if (violation.path, violation.name) not in reported:
+            reported.add((violation.path, violation.name))
+            found.append(violation)
     return tuple(sorted(found, key=lambda each: (each.path, each.name, each.message)))
 
 

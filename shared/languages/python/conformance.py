@@ -10,7 +10,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.capabilities import ContractViolation
-from shared.languages.language_tools import Checker, CheckerFailed, Diagnostic
+from shared.languages.language_tools import (
+    Checker,
+    CheckerFailed,
+    Diagnostic,
+    as_far_as_answered,
+)
 from shared.languages.planned_code import DOES_NOT_PARSE
 from shared.languages.python.conformance_probe import (
     ConformanceProbe,
@@ -21,7 +26,12 @@ from shared.languages.python.conformance_probe import (
     type_variables,
 )
 from shared.languages.python.merge_stubs import merge_stubs
-from shared.languages.python.module_views import ModuleHistory, ModuleView, reachable
+from shared.languages.python.module_views import (
+    ModuleHistory,
+    ModuleView,
+    fills_names,
+    reachable,
+)
 from shared.languages.python.mypy_messages import Mistake, read_complaint
 from shared.languages.python.python_code import (
     ROOTS,
@@ -146,10 +156,9 @@ _PLAIN_BASES: Final = frozenset(
 _PROPERTIES: Final = frozenset({"property", "cached_property", "setter", "getter", "deleter"})
 # These names are about the stub itself, and not about the code.
 _ABOUT_THE_STUB: Final = frozenset({"__all__", "__slots__", "__match_args__", "__hash__"})
-# A class that uses one of these names may make attributes when it runs.
-_DYNAMIC: Final = frozenset(
-    {"setattr", "__setattr__", "__getattr__", "__getattribute__", "__dict__", "__slots__", "vars"}
-)
+# A class that uses one of these names may make attributes when it runs, methods among them.
+_ADDING: Final = frozenset({"setattr", "__setattr__", "__getattr__", "__getattribute__"})
+_DYNAMIC: Final = _ADDING | {"__dict__", "__slots__", "vars"}
 
 
 def missing_names(subject: Subject) -> Iterator[ContractViolation]:
@@ -230,14 +239,15 @@ def _members(
 ) -> Iterator[ContractViolation]:
     node = had.nodes[-1]
     assert isinstance(node, ast.ClassDef), "the kind says so"
-    is_whole = base_names(node) <= _PLAIN_BASES and not node.keywords and not _is_dynamic(node)
+    is_plain = base_names(node) <= _PLAIN_BASES and not node.keywords
     own = {*had.members, *_set_on_self(node), *_bound_in_passing(ast.Module(node.body, []))}
     for member, promised in declared.members.items():
         here = had.members.get(member)
         if member in _ABOUT_THE_STUB:
             continue
         if here is None:
-            missing = is_whole and member not in own and not _may_be_unwritten(member, node)
+            missing = is_plain and member not in own and not _may_be_unwritten(member, node)
+            missing = missing and not _is_dynamic(node, promised)
             missing = missing and f"{name}.{member}" not in subject.set_later
             if missing and promised.kind in ("function", "variable", "class"):
                 message = f"`{shown(promised)}` is declared and missing"
@@ -245,7 +255,7 @@ def _members(
         elif promised.kind == "function" and _is_no_more(promised, here, node.body):
             is_property = _PROPERTIES & decorator_names(promised.nodes[-1])
             is_set = f"{name}.{member}" in subject.set_later or member in _set_on_self(node)
-            if not (is_property or is_set or _is_dynamic(node)):
+            if not (is_property or is_set or _is_dynamic(node, promised)):
                 yield _kind_violation(subject, f"{name}.{member}", promised, here)
         elif promised.kind == here.kind == "function":
             yield from _check_coroutine(subject, f"{name}.{member}", promised, here)
@@ -262,14 +272,26 @@ def _may_be_unwritten(member: str, node: ast.ClassDef) -> bool:
     return is_special and (bool(node.decorator_list) or hasattr(object, member))
 
 
-def _is_dynamic(node: ast.ClassDef) -> bool:
+def _is_dynamic(node: ast.ClassDef, promised: BoundName) -> bool:
+    """Return whether a class may have an attribute that it makes when it runs."""
+    defined = {each.name for each in node.body if isinstance(each, FunctionNode)}
     names = {
         each.id if isinstance(each, ast.Name) else each.attr
         for each in ast.walk(node)
         if isinstance(each, ast.Name | ast.Attribute)
     }
-    defined = {each.name for each in node.body if isinstance(each, FunctionNode)}
+    if promised.kind == "function":
+        fills = any(fills_names(each, _is_of_object) for each in ast.walk(node))
+        return fills or not _ADDING.isdisjoint(names | defined)
     return not _DYNAMIC.isdisjoint(names | defined)
+
+
+def _is_of_object(node: ast.expr) -> bool:
+    match node:
+        case ast.Attribute(attr="__dict__") | ast.Call(func=ast.Name(id="vars"), args=[_]):
+            return True
+        case _:
+            return False
 
 
 def _set_on_self(node: ast.ClassDef) -> Iterator[str]:
@@ -392,7 +414,8 @@ def _surely_lacks(diagnostic: Diagnostic, name: str, subject: Subject) -> bool:
         isinstance(node, ast.ClassDef)
         and read_complaint(diagnostic).mistake is Mistake.VALUE_LACKS
         and f'has no attribute "{member}"' in diagnostic.message
-        and not (node.decorator_list or _is_dynamic(node) or member in _set_on_self(node))
+        and not (node.decorator_list or member in _set_on_self(node))
+        and not _is_dynamic(node, subject.stub[owner].members[member])
         and f"{owner}.{member}" not in subject.set_later
     )
 
@@ -540,13 +563,7 @@ def check_conformance(
             subjects.append(subject)
             found += missing_names(subject)
     reported = {(each.path, each.name) for each in found}
-    try:
-        differing = [*wrong_types(subjects, history, checker)]
-    except CheckerFailed:
-        if not found:
-            raise
-        differing = []  # what the text shows is certain
-    for each in differing:
+    for each in as_far_as_answered(found, wrong_types(subjects, history, checker)):
         members = {name for path, name in reported if path == each.path and f"{each.name}." in name}
         if (each.path, each.name) not in reported and not members:
             reported.add((each.path, each.name))

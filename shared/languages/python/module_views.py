@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
@@ -34,7 +34,6 @@ from shared.languages.read_commands import CodeProblem
 
 # This is deeper than any code that a person writes, and shallow enough for recursive visitors.
 _MAX_DEPTH: Final = 200
-_DYNAMIC_CALLS: Final = frozenset({"globals", "vars", "locals", "exec"})
 # These make the members of an enumeration names of its module.
 _ENUM_EXPORTS: Final = frozenset({"global_enum", "_convert_"})
 
@@ -61,23 +60,49 @@ class Source:
     def is_dynamic(self) -> bool:
         """Return whether the file may have names that its syntax tree does not show."""
         parsed = self.parsed
-        return isinstance(parsed, CodeProblem) or any(map(_makes_names, ast.walk(parsed)))
+        return isinstance(parsed, CodeProblem) or _may_have_more(parsed)
+
+
+def _may_have_more(tree: ast.Module) -> bool:
+    """Return whether a module may have names that its code does not show."""
+    return "__getattr__" in declarations(tree.body) or any(map(_makes_names, ast.walk(tree)))
 
 
 def _makes_names(node: ast.AST) -> bool:
     match node:
-        case ast.FunctionDef(name="__getattr__"):
-            return True
-        case ast.Call(func=ast.Name(id=name), args=arguments):
-            # `vars(thing)` is about the names of `thing`, not about those of the module.
-            return name in _DYNAMIC_CALLS and (name == "exec" or not arguments)
-        case ast.ImportFrom(names=[ast.alias(name="*")]):
-            return True
-        case ast.Attribute(value=ast.Name(id="sys"), attr="modules"):
-            return True
-        case ast.Name(id="__path__"):
+        case ast.ImportFrom(names=[ast.alias(name="*")]) | ast.Name(id="__path__"):
             return True
         case ast.Name(id=name) | ast.Attribute(attr=name) if name in _ENUM_EXPORTS:
+            return True
+        case ast.Subscript(value=ast.Attribute(attr="modules"), slice=key, ctx=use):
+            # `sys.modules[__name__]`, or a module that puts another object in its place
+            return isinstance(use, ast.Store) or isinstance(key, ast.Name) and key.id == "__name__"
+        case ast.Call(args=args) if any(map(_is_of_module, args)):
+            return True  # whatever gets the namespace may fill it
+        case ast.Assign(value=value) if _is_of_module(value):
+            return True
+        case _:
+            return fills_names(node, _is_of_module)
+
+
+def fills_names(node: ast.AST, is_namespace: Callable[[ast.expr], bool]) -> bool:
+    """Return whether a node adds names to a namespace by their texts, and does not only read it."""
+    match node:
+        case ast.Subscript(value=space, ctx=ast.Store()):
+            return is_namespace(space)
+        case ast.Call(
+            func=ast.Attribute(value=space, attr="update" | "setdefault" | "__setitem__")
+        ):
+            return is_namespace(space)
+        case ast.Call(func=ast.Name(id="exec")):
+            return True
+        case _:
+            return False
+
+
+def _is_of_module(node: ast.expr) -> bool:
+    match node:
+        case ast.Call(func=ast.Name(id="vars" | "globals" | "locals"), args=[]):
             return True
         case _:
             return False

@@ -146,20 +146,6 @@ def test_an_order_that_says_that_it_changes_something_may_silence_its_tests(
     assert (summary.verdict, summary.warnings) == ("PASS", (SILENCED,))
 
 
-def test_code_that_silences_its_tests_is_no_new_runner_whatever_the_order_changes(
-    factory: Factory,
-) -> None:
-    with_tests(factory, "import app\n" + TESTS)
-    commit_all(factory.repo, {"app.py": "X = 1\n"})
-    document = writing("app.py", context_files=["app.py"], changes=["X"])
-    document["acceptance_commands"] = document["regression"] = ["test -f app.py"]
-    code = "import os\nimport sys\n\nsys.stderr = open(os.devnull, 'w')\n"
-    summary = factory.run(document, [proposal({"app.py": code})], max_attempts=1)
-    assert stages(summary) == [Stage.VERIFY_FAILED]
-    assert summary.failure is not None
-    assert summary.failure.excerpt.startswith(SILENCED)
-
-
 def test_a_command_that_falls_silent_beside_one_that_counts_is_a_warning(factory: Factory) -> None:
     with_tests(factory)
     both = (SCRIPT, "python -m unittest test_base")

@@ -16,6 +16,16 @@ MANAGED = "from contextlib import contextmanager\nfrom collections.abc import It
 
 # Stub, and an implementation that keeps it.
 RIGHT = [
+    ("def f(a: int) -> int: ...", "def fill(space):\n    space['f'] = abs\n\n\nfill(globals())"),
+    ("def f(a: int) -> int: ...", "import sys\nsetattr(sys.modules[__name__], 'f', abs)"),
+    (
+        "class A:\n    def m(self) -> int: ...",
+        "class A:\n    def __init__(self):\n        self.__dict__['m'] = lambda: 1",
+    ),
+    (
+        "class A:\n    x: int",
+        "class A:\n    __slots__ = ('x',)",
+    ),
     (
         "def f(a: int, b: int) -> int: ...\ndef g(a: int, b: int) -> int: ...",
         "from nowhere import a, b\nf, g = a, b",
@@ -180,6 +190,18 @@ RIGHT = [
 
 # Stub, an implementation that does not keep it, and the name at fault.
 WRONG = [
+    # What only reads names adds none.
+    (
+        "class A:\n    def m(self) -> int: ...",
+        "class A:\n    __slots__ = ('x',)\n\n    def shown(self):\n        return repr(vars(self))",
+        "A.m",
+    ),
+    (
+        "def f(a: int) -> int: ...",
+        "import sys\n\n\nclass B:\n    def __getattr__(self, name):\n"
+        "        return locals()[name]\n\n\nTESTED = 'pytest' in sys.modules",
+        "f",
+    ),
     ("def f(a: int) -> str: ...", "f = None", "f"),
     ("class A:\n    def m(self) -> int: ...", "class A:\n    m = None", "A.m"),
     ("class E(ValueError): ...", "class E(Exception):\n    pass", "E"),
