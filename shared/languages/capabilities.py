@@ -550,11 +550,11 @@ class Language:
     a rule that the language decides. `telling` has names of manifests, each with a pattern of the
     lines that decide what can run; after `NESTED`, of those in folders alone. `chance` has what
     makes the inputs of a test others on each run. `new_test` says how a source file gets a new test
-    file. `own_imports` takes
-    out what no file can import. `skips_none` says of a test command whether it runs tests of some
-    given files alone, none of which may skip one, nor any of the files that are loaded with them:
-    what is skipped then, the code under test skipped. A language whose code cannot do that has
-    none. `shares_folder` says that the files of a folder have their names in common.
+    file. `own_imports` takes out what no file can import. `skips_none` says of a test command
+    whether it runs tests of some given files alone, none of which may skip one, nor any of the
+    files that are loaded with them: what is skipped then, the code under test skipped. A language
+    whose code cannot do that has none. `shares_folder` says that the files of a folder have their
+    names in common.
     """
 
     outliner: Outliner

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.capabilities import ContractViolation
@@ -14,14 +14,11 @@ from shared.languages.declared.declarations import (
     Declared,
     Imported,
     TypeParameters,
-    name_of,
     read_root,
     renamed,
     same_names,
     split_list,
-    text_of,
     type_parameters,
-    walk,
 )
 from shared.languages.declared.declared_contracts import (
     Complaint,
@@ -40,6 +37,7 @@ from shared.languages.declared.declared_contracts import (
     run_compiler,
 )
 from shared.languages.go.go_modules import (
+    embedded_paths,
     is_constrained,
     is_standard,
     module_folder,
@@ -49,8 +47,6 @@ from shared.languages.go.go_source import is_test_file, read_go
 from shared.languages.language_tools import ToolRunner
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
-
     from shared.work_order.work_order import Interface
 
 
@@ -387,7 +383,7 @@ def _wrong_types(
     files = readable(sources, (".go", _VENDORED, *_MANIFESTS))
     if not any(posixpath.basename(path) == "go.mod" for path in files):
         files["go.mod"] = "module planned\n\ngo 1.21\n"
-    files = dict.fromkeys(_embedded(files), "") | files
+    files = dict.fromkeys(embedded_paths(files), "") | files
     contracts = _STUBS.merged(interfaces)
     generic = _generic_by_folder(kept, sources)
     places: dict[tuple[str, int], tuple[str, Declared]] = {}
@@ -416,42 +412,6 @@ def _wrong_types(
         if not at:
             inside = (path for path, _ in places.values() if folder_of(path) == folder)
             require_judged("go", tuple(dict.fromkeys(inside)), words)
-
-
-_EMBEDS: Final = re.compile(r"^//go:embed[ \t]+(.+)$", re.MULTILINE)
-
-
-_MAX_NAME: Final = 255  # bytes that file systems take
-_PATTERNS: Final = re.compile(r"\"[^\"]*\"|`[^`]*`|\S+")
-
-
-def _embedded(files: Mapping[str, str]) -> Iterator[str]:
-    """Yield a path for each pattern of `go:embed`: a package whose pattern finds none is refused.
-
-    What is embedded says nothing of types, so that an empty file does as well as the right one.
-    """
-    found = [
-        posixpath.normpath(posixpath.join(folder_of(path), _matching(pattern)))
-        for path, text in files.items()
-        if "//go:embed" in text
-        for line in _EMBEDS.findall(text)
-        for pattern in _PATTERNS.findall(line)
-    ]
-    folders = {
-        path[:at] for path in (*files, *found) for at, each in enumerate(path) if each == "/"
-    }
-    for path in found:
-        parts = path.split("/")
-        is_inside = ".." not in parts and not path.startswith("/")
-        is_short = all(len(part.encode()) <= _MAX_NAME for part in parts)
-        if is_inside and is_short and path not in folders and not path.endswith((".go", ".")):
-            yield path
-
-
-def _matching(pattern: str) -> str:
-    """Return a path that a pattern of `go:embed` matches."""
-    plain = pattern.strip('"`').removeprefix("all:")
-    return re.sub(r"[*?]", "x", re.sub(r"\[\^?(.)[^]]*\]", r"\1", plain))
 
 
 def _generic_by_folder(
@@ -578,61 +538,3 @@ def _types_of(
         if path.endswith(".go") and folder_of(path) == folder:
             yield from (each for each in read_go(sources[path]).items if each.kind == "type")
     yield from (item for item in items if item.kind == "type")
-
-
-BUILT_IN: Final = frozenset(
-    {"any", "bool", "byte", "comparable", "complex64", "complex128", "error", "float32", "float64",
-     "int", "int8", "int16", "int32", "int64", "rune", "string", "uint", "uint8", "uint16",
-     "uint32", "uint64", "uintptr"}
-)  # fmt: skip
-_DECLARATIONS: Final = (
-    "function_declaration", "method_declaration", "type_declaration", "var_declaration",
-    "const_declaration",
-)  # fmt: skip
-
-
-def undefined_names(
-    stub: str, known: Collection[str], imported: Collection[str]
-) -> Iterator[tuple[str, int]]:
-    """Yield each undefined type or package of a contract that parses, with its line.
-
-    `known` are the types of the package, and `imported` the packages that the file has.
-    """
-    import tree_sitter_go
-
-    root = read_root(tree_sitter_go.language, stub)
-    if root is None or "." in imported:
-        return
-    for node in root.named_children:
-        if node.type in _DECLARATIONS:
-            yield from _undefined(node, {*known, *BUILT_IN, *_parameters_undefined(node)}, imported)
-
-
-def _undefined(
-    declaration: Node, known: Collection[str], imported: Collection[str]
-) -> Iterator[tuple[str, int]]:
-    qualified: set[int] = set()  # the bytes at which the name behind a package begins
-    for node in walk(declaration, into=lambda each: each.type != "block"):
-        if node.type == "qualified_type":
-            package, name = (node.child_by_field_name(each) for each in ("package", "name"))
-            if name is not None:
-                qualified.add(name.start_byte)
-            if package is not None and text_of(package) not in imported:
-                yield text_of(package), node.start_point[0] + 1
-        if node.type != "type_identifier" or node.start_byte in qualified:
-            continue
-        if text_of(node) not in known:
-            yield text_of(node), node.start_point[0] + 1
-
-
-def _parameters_undefined(declaration: Node) -> Iterator[str]:
-    """Yield the type parameters of a declaration, and the names of the types that it makes."""
-    for node in walk(declaration, into=lambda each: each.type != "block"):
-        if node.type == "type_parameter_declaration":
-            yield from (text_of(each) for each in node.children_by_field_name("name"))
-        elif node.type in ("type_spec", "type_alias"):
-            yield name_of(node)
-    receiver = declaration.child_by_field_name("receiver")
-    for node in walk(receiver) if receiver is not None else ():
-        if node.type == "type_arguments":
-            yield from (text_of(each) for each in node.named_children)

@@ -281,3 +281,39 @@ def _unlocked(path: str, reduced: str, sums: str) -> Iterator[str]:
             f"{where} does not have {', '.join(missing[:5])}, so Go refuses to build with it: run "
             "`go mod tidy` in the checkout."
         )
+
+
+_EMBEDS: Final = re.compile(r"^//go:embed[ \t]+(.+)$", re.MULTILINE)
+
+
+_MAX_NAME: Final = 255  # bytes that file systems take
+_PATTERNS: Final = re.compile(r"\"[^\"]*\"|`[^`]*`|\S+")
+
+
+def embedded_paths(files: Mapping[str, str]) -> Iterator[str]:
+    """Yield a path for each pattern of `go:embed`: a package whose pattern finds none is refused.
+
+    What is embedded says nothing of types, so that an empty file does as well as the right one.
+    """
+    found = [
+        posixpath.normpath(posixpath.join(folder_of(path), _matching(pattern)))
+        for path, text in files.items()
+        if "//go:embed" in text
+        for line in _EMBEDS.findall(text)
+        for pattern in _PATTERNS.findall(line)
+    ]
+    folders = {
+        path[:at] for path in (*files, *found) for at, each in enumerate(path) if each == "/"
+    }
+    for path in found:
+        parts = path.split("/")
+        is_inside = ".." not in parts and not path.startswith("/")
+        is_short = all(len(part.encode()) <= _MAX_NAME for part in parts)
+        if is_inside and is_short and path not in folders and not path.endswith((".go", ".")):
+            yield path
+
+
+def _matching(pattern: str) -> str:
+    """Return a path that a pattern of `go:embed` matches."""
+    plain = pattern.strip('"`').removeprefix("all:")
+    return re.sub(r"[*?]", "x", re.sub(r"\[\^?(.)[^]]*\]", r"\1", plain))

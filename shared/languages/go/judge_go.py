@@ -23,7 +23,6 @@ from shared.languages.go.go_conformance import (
     judge,
     package_of_folder,
     read_complaints,
-    undefined_names,
     write_file,
 )
 from shared.languages.go.go_modules import (
@@ -34,7 +33,7 @@ from shared.languages.go.go_modules import (
     module_folder,
     read_modules,
 )
-from shared.languages.go.go_source import is_test_file, read_go
+from shared.languages.go.go_source import is_test_file, read_go, undefined_names
 from shared.languages.planned_code import (
     AcceptanceText,
     Chain,

@@ -26,6 +26,7 @@ from shared.languages.language_tools import (
 )
 from shared.languages.property_tests import MOST_INPUTS, TOO_MANY, ChanceMark
 from shared.languages.python import (
+    asserting_code,
     code_notes,
     conformance,
     declared_requirements,
@@ -37,7 +38,6 @@ from shared.languages.python import (
     python_mutations,
     python_packages,
     python_reports,
-    rehearsals,
     second_look,
     skeletons,
     type_checker,
@@ -52,7 +52,6 @@ _NAME: Final = "Python"
 _SUFFIXES: Final = (".py", ".pyi")
 _INTERPRETER = re.compile(r"python(?:3(?:\.[0-9]+)?)?t?")
 _DEFINITION = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
-_PYTEST: Final = frozenset({"pytest", "py.test"})
 _MANIFESTS: Final = frozenset({
     "pyproject.toml", "setup.cfg", "setup.py",
     "uv.lock", "poetry.lock", "pdm.lock", "Pipfile", "Pipfile.lock",
@@ -91,7 +90,7 @@ class PythonCommands:
     """Implement `CommandReader` for Python's interpreters and pytest."""
 
     def knows(self, program: str) -> bool:
-        return program in _PYTEST or _INTERPRETER.fullmatch(program) is not None
+        return program in python_commands.PYTEST or _INTERPRETER.fullmatch(program) is not None
 
     def is_always_there(self, program: str) -> bool:
         """Return true: the factory brings Python and pytest into each sandbox."""
@@ -173,7 +172,7 @@ class PythonPlans:
         return python_code.is_test_file(path)
 
     def asserting_text(self, path: str, text: str, product: Collection[str]) -> str:
-        return python_commands.asserting_text(path, text, product)
+        return asserting_code.asserting_text(path, text, product)
 
     def module_name(self, path: str) -> str:
         return posixpath.basename(path).removesuffix(".py")
@@ -207,7 +206,7 @@ PYTHON: Final = Language(
     contracted=_SUFFIXES,
     commands=PythonCommands(),
     plans=PythonPlans(),
-    rehearsals=rehearsals,
+    rehearsals=python_commands,
     conformance=PythonConformance(),
     edits=definition_edits,
     notes=code_notes,

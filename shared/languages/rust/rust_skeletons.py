@@ -320,7 +320,7 @@ def _value_probe(item: Declared) -> str:
 
 
 def _type_probe(item: Declared) -> str:
-    """Return the code for an alias and for public fields without names; "" for other types."""
+    """Return the code for an alias, for public fields without names, and for what is generic."""
     word, _, rest = item.key.partition(" ")
     given = type_parameters(item.key) if is_generic(item) else TypeParameters()
     name = f"{item.name}<{', '.join(given.names)}>" if given.names else item.name
