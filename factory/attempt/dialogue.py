@@ -48,6 +48,7 @@ from factory.proposal.read_reply import (
     ProposalInvalid,
     ReplyReader,
     doubt_about,
+    doubt_left_out,
     doubt_refused,
     doubt_unreadable,
 )
@@ -146,7 +147,7 @@ class Dialogue:
         except ProposalInvalid as invalid:
             return attempt, doubt_unreadable(str(invalid), quote_reply(reply))
         if not is_own and (left_out := next(elisions_in(parsed.proposal, attempt.shown), "")):
-            return attempt, doubt_unreadable(left_out, quote_reply(reply))
+            return attempt, doubt_left_out(left_out, quote_reply(reply))
         repairs = (*attempt.repairs, *parsed.repairs)
         attempt = replace(attempt, proposal=parsed.proposal, repairs=repairs)
         hollow = notes_on(self.step.order, parsed.proposal, attempt.shown)

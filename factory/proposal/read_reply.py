@@ -508,6 +508,11 @@ def doubt_unreadable(problem: str, quote: str) -> Doubt:
     return Doubt(DoubtKind.UNREADABLE, note, quote=quote)
 
 
+def doubt_left_out(sentence: str, quote: str) -> Doubt:
+    """Return the doubt about a reply with a mark for lines that it leaves out."""
+    return Doubt(DoubtKind.UNREADABLE, f"{sentence} Give each file whole.", quote=quote)
+
+
 def doubt_refused(refused: BlocksRefused, *, with_format: bool = True) -> Doubt:
     """Return the doubt about a reply some of whose blocks do not fit the files.
 

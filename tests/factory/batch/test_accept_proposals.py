@@ -21,7 +21,7 @@ from shared.git.client import Git
 from tests.factory.batch.batching import each_writes, landed_on, step
 from tests.factory.batch.proposing import begun, folder_with, patch_of, propose, why
 from tests.factory.batch.taking_over import Person
-from tests.harness import Factory, fingerprint, git, manifest, stages, write_plan
+from tests.harness import Factory, commit_all, fingerprint, git, manifest, stages, write_plan
 
 TEST = {"path": "tests/check.txt", "content": "as planned\n"}
 
@@ -57,6 +57,23 @@ def test_a_folder_lands_and_what_else_differs_is_named(factory: Factory) -> None
     assert judged.given[0].by.dropped == ("more.txt", "src/app.py")
     assert any("left out is" in each.message for each in factory.seen(Warned))
     assert git(factory.repo, "show", "work:2.txt") == "by hand"
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("2.txt", "```\nby hand\n```\n"),
+        ("src/app.py", "X = 1\n# ... existing code unchanged ...\n# by hand\n"),
+    ],
+)
+def test_what_is_written_by_hand_lands_byte_for_byte(
+    factory: Factory, path: str, text: str
+) -> None:
+    commit_all(factory.repo, {"src/app.py": "X = 1\n"})
+    person = begun(factory, allowed_files=[path], acceptance_commands=[f"grep -q hand {path}"])
+    judged = propose(person, ("dir", folder_with(factory, {path: text})))
+    assert judged.passed, why(judged)
+    assert git(factory.repo, "show", f"work:{path}") == text.rstrip("\n")
 
 
 @pytest.mark.rest

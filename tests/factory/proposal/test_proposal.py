@@ -13,10 +13,17 @@ from hypothesis import strategies as st
 from factory.orders.documents import ReplyFormat, RunSummary
 from factory.orders.model_choice import ModelChoice, Rung
 from factory.orders.stages import Stage
-from factory.proposal.read_reply import ParsedReply, ProposalInvalid, parse_proposal
+from factory.proposal.read_reply import (
+    ParsedReply,
+    ProposalInvalid,
+    ReplyReader,
+    parse_proposal,
+)
 from factory.proposal.reply_formats import ProposedFile, fenced_to_stay, render_files_reply
 from factory.proposal.scope import FileKind, FileState
+from factory.proposal.shown_code import ShownFile, Window
 from shared.work_order.parse_order import EMPTY_SHA256, sha256_bytes
+from shared.work_order.work_order import WorkOrder
 from tests.fakes import proposal
 from tests.harness import Factory, blob, commit_all, order, stages
 
@@ -349,3 +356,55 @@ def test_a_copy_of_what_was_only_shown_is_left_out(factory: Factory, text: str, 
     assert stages(summary) == [stage]
     repairs = summary.attempt_records[0].repairs
     assert ("base.txt was given as it is, and left out" in repairs) is (stage == "")
+
+
+WHOLE = "import os\n\nX = 1\nY = os.sep\n"
+ELIDED = "# ... existing code unchanged ...\nX = 2\n"
+
+
+@pytest.mark.parametrize("later", [WHOLE.replace("1", "2"), ELIDED])
+def test_lines_that_a_document_leaves_out_are_asked_for_and_never_land(
+    factory: Factory, later: str
+) -> None:
+    commit_all(factory.repo, {"base.py": WHOLE})
+    document = order(
+        allowed_files=["base.py"],
+        context_files=["base.py"],
+        acceptance_commands=["grep -q 2 base.py"],
+    )
+    replies = [proposal({"base.py": text}) for text in (ELIDED, later, later)]
+    summary = factory.run(document, replies, max_attempts=1)
+    assert stages(summary) == ["" if later != ELIDED else Stage.LLM_OUTPUT_INVALID]
+    note = "In base.py, `# ... existing code unchanged ...` stands for lines that are left out"
+    assert note in factory.prompt(1) and "Give each file whole." in factory.prompt(1)
+
+
+def reader_for(path: str) -> ReplyReader:
+    return ReplyReader(WorkOrder.model_validate(order(allowed_files=[path])))
+
+
+LONG = "".join(f"line {at}\n" for at in range(9))
+
+
+@pytest.mark.parametrize(
+    ("parts", "elides", "is_in_parts"),
+    [
+        (None, False, False),
+        ((Window(1, 4),), False, True),
+        ((Window(1, 4), Window(5, 9)), False, False),
+        ((Window(1, 4),), True, False),
+    ],
+)
+def test_what_is_shown_in_parts_is_not_taken_as_a_whole(
+    parts: tuple[Window, ...] | None, elides: bool, is_in_parts: bool
+) -> None:
+    state = FileState(FileKind.FILE, sha256_bytes(LONG.encode()))
+    shown = ShownFile("base.txt", state, LONG, parts, elides=elides)
+    assert shown.is_in_parts is is_in_parts
+    reply = render_files_reply("s", [ProposedFile("base.txt", "line 0\n" * 9)])
+    if is_in_parts:
+        with pytest.raises(ProposalInvalid, match="only parts of it were shown"):
+            reader_for("base.txt").read(reply, [shown], ReplyFormat.EDITS, None)
+    else:
+        parsed = reader_for("base.txt").read(reply, [shown], ReplyFormat.EDITS, None)
+        assert written(parsed) == {"base.txt": "line 0\n" * 9}
