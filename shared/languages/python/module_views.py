@@ -76,7 +76,9 @@ def _makes_names(node: ast.AST) -> bool:
             return True
         case ast.Subscript(value=ast.Attribute(attr="modules"), slice=key, ctx=use):
             # `sys.modules[__name__]`, or a module that puts another object in its place
-            return isinstance(use, ast.Store) or isinstance(key, ast.Name) and key.id == "__name__"
+            return isinstance(use, ast.Store) or (
+                isinstance(key, ast.Name) and key.id == "__name__"
+            )
         case ast.Call(args=args) if any(map(_is_of_module, args)):
             return True  # whatever gets the namespace may fill it
         case ast.Assign(value=value) if _is_of_module(value):
