@@ -167,6 +167,8 @@ class Runs:
                     continue
                 about = entry.stat(follow_symlinks=False)
                 if entry.is_dir(follow_symlinks=False):
+                    if os.statvfs(entry.path).f_flag & os.ST_RDONLY:
+                        continue  # the interpreter's own, where it is shown below a place
                     folders.append(entry.path)
                     found[entry.path] = (about.st_ino, about.st_mode)
                 else:
