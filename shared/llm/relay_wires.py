@@ -32,9 +32,9 @@ from shared.llm.server_replies import (
     JUST_ENDS,
     Answer,
     answer_usage,
+    compact_json,
     error_document,
     text_of,
-    well_formed,
 )
 
 
@@ -188,7 +188,7 @@ def _clean_call(
     warmth = asked.get("temperature")
     temperature = warmth if type(warmth) in (int, float) else None
     return Call(
-        body=well_formed(json.dumps(body, ensure_ascii=False, separators=(",", ":"))),
+        body=compact_json(body),
         turns=next(filter(None, map(body.get, _CONVERSATIONS)), None),
         is_streamed=body.get("stream") is True or route.endswith(_STREAMED),
         model=text_of(document.get("model")),
@@ -374,7 +374,7 @@ def _cleaned(wire: Wire, node: Any, name: Callable[[str], None], *, top: bool = 
     kind = node.get("type")
     if kind == "item_reference":
         raise CallRefused("item_reference names what a server keeps; a call has to hold all of it")
-    if kind is None:
+    if kind is None and not node.keys() <= _UNTYPED:
         for part in node.keys() - _UNTYPED:
             name(f"a part {short_name(part)} was removed from messages")
         node = {part: value for part, value in node.items() if part in _UNTYPED}
@@ -387,10 +387,8 @@ def _cleaned(wire: Wire, node: Any, name: Callable[[str], None], *, top: bool = 
     if what:
         name(f"{what} was removed from messages")
         return _words(wire, f"[{what} was removed: this call can reach nothing outside it]", top)
-    return {
-        part: _cleaned(wire, value, name) if part in _DEEPER else value
-        for part, value in node.items()
-    }
+    deeper = [part for part in _DEEPER if isinstance(node.get(part), list | dict)]
+    return {**node, **{part: _cleaned(wire, node[part], name) for part in deeper}}
 
 
 def _is_outside(name: str, value: Any) -> bool:
@@ -409,11 +407,22 @@ def _words(wire: Wire, words: str, top: bool) -> dict[str, Any]:
     return {"type": "message", "role": "user", "content": [part]} if top else part
 
 
-def sent_body(request: Request, quirks: Quirks) -> dict[str, Any]:
+def sent_body(request: Request, quirks: Quirks) -> bytes:
     """Return the body that a server gets: the agent's, with what llmch sets, as `quirks` allow."""
     assert request.relayed is not None
+    text = request.relayed.body
+    body: dict[str, Any] = json.loads(text)
+    document = _completed(request, quirks, dict(body))
+    if body and all(document.get(part) is each for part, each in body.items()):
+        # A conversation is long, and to write it once more takes longer than to read it.
+        added = {part: each for part, each in document.items() if part not in body}
+        return f"{text[:-1]},{compact_json(added)[1:]}".encode()
+    return compact_json(document).encode()
+
+
+def _completed(request: Request, quirks: Quirks, body: dict[str, Any]) -> dict[str, Any]:
+    assert request.relayed is not None
     wire = wire_of(request.relayed.route)
-    body: dict[str, Any] = json.loads(request.relayed.body)
     limit = effective_limit(quirks, request)
     given: dict[str, Any] = {"model": request.model}
     if request.temperature is not None and quirks.temperature:

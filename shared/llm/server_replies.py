@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from pydantic_core import to_json
 
 from shared.errors import LlmchError, ModelUnavailable
 from shared.events.events import Channel
@@ -32,6 +35,14 @@ def well_formed(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text
+
+
+def compact_json(document: Mapping[str, Any]) -> str:
+    """Return a JSON document without blanks, `well_formed`."""
+    try:
+        return to_json(document).decode()  # six times as fast
+    except ValueError:  # a lone surrogate, or nested deep
+        return well_formed(json.dumps(document, ensure_ascii=False, separators=(",", ":")))
 
 
 _LONGEST_QUOTE = 500

@@ -22,7 +22,7 @@ from shared.llm.call_retry import Clock, parse_retry_after
 from shared.llm.model_access import ModelAccess, native_url, relayed_url
 from shared.llm.model_client import Provider, ReplyBroken, ReplyFailed
 from shared.llm.reply_bodies import HttpReply
-from shared.llm.server_replies import Refusal, Unreachable, parse_error_body, well_formed
+from shared.llm.server_replies import Refusal, Unreachable, compact_json, parse_error_body
 
 if TYPE_CHECKING:
     import ssl
@@ -68,12 +68,18 @@ class Transport:
         self, path: str, body: Mapping[str, Any]
     ) -> AbstractContextManager[HttpReply]:
         """Call POST `path` of the provider's own wire."""
-        return self._sent(self._posted(native_url(self._access, path), body, self._access.headers))
+        content = compact_json(body).encode()
+        return self._sent(
+            self._posted(native_url(self._access, path), content, self._access.headers)
+        )
 
     def relay(
-        self, path: str, body: Mapping[str, Any], headers: Mapping[str, str]
+        self, path: str, body: bytes, headers: Mapping[str, str]
     ) -> AbstractContextManager[HttpReply]:
-        """Call POST `path` below the server's address; a header without a value gets the key."""
+        """Call POST `path` below the server's address; a header without a value gets the key.
+
+        `body` is JSON.
+        """
         access = self._access
         url = relayed_url(access, path)
         if access.provider is not Provider.OPENAI:
@@ -85,8 +91,9 @@ class Transport:
         @contextmanager
         def posted(sdk: openai.OpenAI) -> Iterator[APIResponse[Any]]:
             # The header is how the SDK's own methods ask for a body that has not been read.
-            options: Any = {"headers": {**sent, "X-Stainless-Raw-Response": "stream"}}
-            answer: Any = sdk.post(url, cast_to=object, body=dict(body), options=options)
+            json_type = {"Content-Type": "application/json"}
+            options: Any = {"headers": {**sent, **json_type, "X-Stainless-Raw-Response": "stream"}}
+            answer: Any = sdk.post(url, cast_to=object, content=body, options=options)
             with closing(answer):
                 yield answer
 
@@ -188,18 +195,17 @@ class Transport:
 
     @contextmanager
     def _posted(
-        self, url: str, body: Mapping[str, Any] | None, headers: Mapping[str, str]
+        self, url: str, body: bytes | None, headers: Mapping[str, str]
     ) -> Iterator[httpx2.Response]:
         """Send a body without the SDK; without a body, get a short document."""
         http = self._client()
         timeout, query = http.timeout if body is not None else _BRIEF_SECONDS, self._access.query
         sent = {"content-type": "application/json", "user-agent": "llmch", **headers}
-        text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
         answer = http.send(
             http.build_request(
                 "GET" if body is None else "POST",
                 f"{url}{'&' if '?' in url else '?'}{urlencode(query)}" if query else url,
-                content=None if body is None else well_formed(text).encode(),
+                content=body,
                 headers=sent,
                 timeout=timeout,
             ),

@@ -376,6 +376,27 @@ def test_no_body_of_an_agent_ends_the_run(tmp_path: Path, body: bytes) -> None:
     assert agent.relay.failure is None
 
 
+@pytest.mark.parametrize(
+    ("body", "beside"),
+    [
+        (b"{}", {}),
+        (b'{"model":"m","max_tokens":9,"seed":7}', {"seed": 7}),
+        (b'{"messages":[{"role":"user","content":"\\ud83d\\ude00 \\ud800 \\u2028"}]}',
+         {"messages": [{"role": "user", "content": "\U0001f600 \ufffd \u2028"}]}),
+        (b'{"stream_options":{"include_usage":false},"top_p":1e-05,"seed":123456789012345678901}',
+         {"top_p": 1e-05, "seed": 123456789012345678901}),
+    ],
+)  # fmt: skip
+def test_a_body_reaches_the_server_with_what_llmch_sets(
+    tmp_path: Path, body: bytes, beside: dict[str, Any]
+) -> None:
+    with relay_of(tmp_path, Send(chat_document())) as (agent, server):
+        assert agent.post(body).status == 200
+        limit = server.bodies[0].keys() & {"max_tokens", "max_completion_tokens"}
+        least = 9 if b"max_tokens" in body else 500
+        assert server.bodies == [{"model": "small-1", limit.pop(): least, **beside}]
+
+
 def test_a_long_stream_comes_whole(tmp_path: Path) -> None:
     stream = chat_stream(*["x" * 700_000] * 14)
     with relay_of(tmp_path, stream) as (agent, _):
