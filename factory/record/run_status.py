@@ -111,9 +111,22 @@ def read_status(common_dir: Path) -> RunStatus | None:
         ) from fault
 
 
-def status_document(status: RunStatus, common_dir: Path) -> dict[str, Any]:
-    """Return the document of `status --json`. Raises `Busy` if decisions cannot be understood."""
-    running = holder(common_dir)
+def read_status_document(common_dir: Path) -> dict[str, Any] | None:
+    """Return the document of `status --json` for the latest run, `None` if there was no run.
+
+    Raises `Busy` if its journal or decisions cannot be understood.
+    """
+    pid = holder(common_dir)  # before the journal, or a run that ends meanwhile looks cut off
+    status = read_status(common_dir)
+    return None if status is None else status_document(status, common_dir, pid)
+
+
+def status_document(status: RunStatus, common_dir: Path, pid: int | None = None) -> dict[str, Any]:
+    """Return the document of a status that was read while process `pid` held the repo.
+
+    Raises `Busy` if decisions cannot be understood.
+    """
+    running = pid or holder(common_dir)
     state = _state_of(status, running=bool(running))
     decisions = read_decisions(common_dir)
     usages = [order.usage for order in status.orders.values() if order.usage]

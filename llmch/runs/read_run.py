@@ -96,26 +96,29 @@ def find_run(wanted: str | None, repo: Path | None, artifacts: Path) -> FoundRun
             "name the folder that has its run.json",
         )
     place = find_repo(repo)
+    pid = holder(place.common_dir)  # before the records, or a run that ends meanwhile looks cut off
     runs = tuple(runs_on_record(artifacts, place.common_dir, place.tree))
     if wanted is not None and refs.tip_of_branch(place.git, wanted):
         on_branch = tuple(each for each in runs if each.head.branch == wanted)
         if not on_branch:
             return FoundBranch(wanted, place.git)
-        return _found(on_branch[0], runs, place)
+        return _found(on_branch[0], runs, place, pid)
     if not runs:
         raise InvalidInput(
             f"there is no run of this repo in {artifacts / 'factory'}",
             "name the folder of the records with --artifacts-dir, the repo with --repo, a branch "
             "that llmch made, or the folder of the run itself",
         )
-    return _found(choose_run(runs, wanted or LATEST), runs, place)
+    return _found(choose_run(runs, wanted or LATEST), runs, place, pid)
 
 
-def _found(run: RunOnRecord, runs: tuple[RunOnRecord, ...], place: RepoPlace) -> FoundRun:
+def _found(
+    run: RunOnRecord, runs: tuple[RunOnRecord, ...], place: RepoPlace, pid: int | None
+) -> FoundRun:
     earlier = tuple(each for each in runs if each.run_id < run.run_id)
     ground = RunRepo(place.git, place.common_dir, earlier)
     is_latest = run == runs[0]
-    pid = holder(place.common_dir) if is_latest else None
+    pid = (pid or holder(place.common_dir)) if is_latest else None
     is_latest = is_latest and journal_path(place.common_dir).exists()
     return FoundRun(run, ground, pid, is_latest, place)
 
@@ -136,8 +139,9 @@ def _of_folder(folder: Path, repo: Path | None) -> FoundRun:
             continue
         base = object_id(head.base)
         if base and refs.commit_of(found.git, base):
+            pid = holder(found.common_dir)
             runs = tuple(runs_on_record(folder.parent.parent, found.common_dir, found.tree))
-            return _found(run, runs or (run,), found)
+            return _found(run, runs or (run,), found, pid)
     return FoundRun(run, RunRepo(None, _NO_REPO), None)
 
 

@@ -78,7 +78,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
         settings = wiring.settings_for(args, console, repo=args.repo)
         return Outcome(open_plans_document(place, settings.artifacts_dir))
-    document = _look(common_dir)
+    document = run_status.read_status_document(common_dir)
     if args.watch:
         if document is None:
             console.say(Remark(("nothing has run on this repo yet; waiting for a run to begin",)))
@@ -115,7 +115,7 @@ def _place(args: argparse.Namespace) -> str:
 
 
 def _wait_for_a_run(common_dir: Path) -> dict[str, Any]:
-    while (document := _look(common_dir)) is None:
+    while (document := run_status.read_status_document(common_dir)) is None:
         time.sleep(_LOOK_EVERY_SECONDS)
     return document
 
@@ -130,13 +130,8 @@ def _follow(
         before = document
         while document["state"] == "running" and _steps(before) == _steps(document):
             time.sleep(_LOOK_EVERY_SECONDS)
-            document = _look(common_dir) or document
+            document = run_status.read_status_document(common_dir) or document
     return document
-
-
-def _look(common_dir: Path) -> dict[str, Any] | None:
-    status = run_status.read_status(common_dir)
-    return None if status is None else run_status.status_document(status, common_dir)
 
 
 def _steps(document: dict[str, Any]) -> object:

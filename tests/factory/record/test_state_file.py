@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 from pydantic_core import to_json
 
 from factory.record.journal import journal_path, read_journal
-from factory.record.journal_entries import RunBegun, RunConcluded
+from factory.record.journal_entries import RunBegun, RunConcluded, render_entry
 from factory.record.projection import project
-from factory.record.run_status import StateFile, state_path
+from factory.record.run_status import StateFile, read_status_document, state_path
 from tests.fakes import proposal
 from tests.harness import Factory, manifest, writing
 
@@ -56,6 +59,28 @@ def test_a_run_goes_on_where_it_cannot_be_written(tmp_path: Path) -> None:
     state(_BEGUN)
     state(RunConcluded())
     assert not state_path(tmp_path).exists()
+
+
+def test_a_run_that_ends_while_its_status_is_read_was_not_cut_off(tmp_path: Path) -> None:
+    path = journal_path(tmp_path)
+    path.parent.mkdir()
+    os.mkfifo(path)
+    lock = (path.parent / "lock").open("w")
+    lock.write(str(os.getpid()))
+    lock.flush()
+    fcntl.flock(lock, fcntl.LOCK_EX)
+
+    def end() -> None:
+        with path.open("w") as journal:  # opens once the reader has come so far
+            lock.close()
+            journal.write(render_entry(_BEGUN) + "\n")
+
+    run = threading.Thread(target=end)
+    run.start()
+    document = read_status_document(tmp_path)
+    run.join()
+    assert document is not None
+    assert document["state"] == "running"
 
 
 def test_status_is_read_without_loading_what_only_a_run_needs() -> None:
