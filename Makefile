@@ -4,8 +4,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime
 READY  := $(VENV)/.installed
-# Many tests wait for a process, so two workers more than there are cores.
-JOBS   ?= $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 2)))
+# Some tests wait, so one worker more than there are cores; two more take a tenth longer.
+JOBS   ?= $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1)))
 # The tests start llmch a thousand times; without compiled modules each start takes twice as long.
 unexport PYTHONDONTWRITEBYTECODE
 

@@ -79,14 +79,13 @@ def read_signing_config(git: Git) -> SigningConfig:
         form = SignatureFormat(name)
     except ValueError:
         raise ValueError(f"git's gpg.format is {name!r}, which is not known") from None
-    signs = git.try_run("config", "--type=bool", "--get", "commit.gpgSign")
     own = [each for each in entries if each.scope in SCOPES_OF_THE_PERSON]
     command = _value(own, "gpg.ssh.defaultkeycommand")
     return SigningConfig(
-        signs_commits=signs.stdout.strip() == b"true",
+        signs_commits=_read_as(git, entries, "bool", "commit.gpgSign") == "true",
         format=form,
         programs={each: _program(own, each) for each in SignatureFormat},
-        key=_path_or_name(git, "user.signingKey"),
+        key=_read_as(git, entries, "path", "user.signingKey"),  # with a home for its `~`
         key_command=tuple(shlex.split(command)) if command else (),
         trust=_trust(git, entries, own),
     )
@@ -105,9 +104,11 @@ def _value(entries: Iterable[ConfigEntry], key: str) -> str:
     return values[-1] if values else ""
 
 
-def _path_or_name(git: Git, key: str) -> str:
-    """Return a value in which git has put the home folder for a `~`."""
-    done = git.try_run("config", "--type=path", "--get", key)
+def _read_as(git: Git, entries: Iterable[ConfigEntry], kind: str, key: str) -> str:
+    """Return a value as git reads one of this kind; empty if it is not set, or is none."""
+    if all(each.key != key.lower() for each in entries):
+        return ""
+    done = git.try_run("config", f"--type={kind}", "--get", key)
     return "" if done.exit_code else text_of(done.stdout).removesuffix("\n")
 
 

@@ -111,8 +111,8 @@ def test_wheels_that_were_gathered_are_enough_without_an_index(
     run(sys.executable, "-m", "pip", *gather, wanted)
     run(sys.executable, "-m", "venv", tmp_path / "venv")
     offline = {"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull, "HTTPS_PROXY": "http://[::1]:1"}
-    words = ("install", "--quiet", "--no-index", "--find-links", wheels, "llmch[html]")
-    run(tmp_path / "venv/bin/python", "-m", "pip", *words, cwd=tmp_path, **offline)
+    words = ("install", "--quiet", "--no-compile", "--no-index", "--find-links", wheels)
+    run(tmp_path / "venv/bin/python", "-m", "pip", *words, "llmch[html]", cwd=tmp_path, **offline)
     program = tmp_path / "venv/bin/llmch"
     commit = commit_of(built)[:12]
     said = run(program, "--version", cwd=tmp_path, **offline)
