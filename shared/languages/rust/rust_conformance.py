@@ -236,12 +236,13 @@ def _differences(path: str, item: Declared, written: Declarations) -> Iterator[C
     has = written.named(item.name)
     if item.kind == "implementation":
         derived = {f"{trait} for {e.name}" for e in written.items for trait in _derives(e)}
-        if _trait(item.name) not in traits | derived:
+        if _trait(item.name) not in traits | derived and not _may_be_made(item, written):
             yield is_missing(path, replace(item, head=cut(item.head)))
         return
     if not has:
         passed_on = {each.name for each in written.imports if _PASSED_ON.search(each.text)}
-        if not {item.last_name, "*"} & passed_on and " for " not in item.around:
+        is_elsewhere = {item.last_name, "*"} & passed_on or " for " in item.around
+        if not is_elsewhere and not _may_be_made(item, written):
             yield is_missing(path, item)
         return
     if item.is_public and not any(each.is_public for each in has) and " for " not in item.around:
@@ -256,6 +257,21 @@ def _differences(path: str, item: Declared, written: Declarations) -> Iterator[C
         spelled = replace(has[0], members=_as_declared(item, has[0]))
         yield from compare_members(path, item, spelled)
         yield from _hidden_members(path, item, has[0])
+
+
+# A macro that is called among the items of a file, as rustfmt lays it out.
+_CALLED: Final = re.compile(
+    r"^(?!macro_rules\b)(?:\w+::)*\w+!\s*[({\[](?:[^\n]*[)}\]];?$|.*?^[)}\]])",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def _may_be_made(item: Declared, written: Declarations) -> bool:
+    """Return whether a macro that the file calls names a declaration, or the type that has it."""
+    owner = item.name.rpartition(" for ")[2].partition(".")[0].partition("<")[0].strip()
+    return any(
+        re.search(rf"\b{re.escape(owner)}\b", each[0]) for each in _CALLED.finditer(written.text)
+    )
 
 
 def _is_less(item: Declared, has: Declared) -> bool:
@@ -335,7 +351,12 @@ def _wrong_types(
     said = ""
     for path, (written, items) in kept.items():
         crate = crate_of(path, crates)
-        probed = [(item, _probe(item, contracts[path], written)) for item in items]
+        made = [
+            each
+            for each in contracts[path].items
+            if each not in items and _may_be_made(each, written)
+        ]
+        probed = [(each, _probe(each, contracts[path], written)) for each in (*items, *made)]
         lines = [(item, line) for item, line in probed if line]
         if crate is None or not lines:
             continue
@@ -382,8 +403,9 @@ def _asked(
 ) -> tuple[list[tuple[Place, Complaint]], str]:
     """Return the errors in probes, or why the compiler did not come to any file."""
     folder = manifest.removesuffix("Cargo.toml")
-    argv = ("cargo", "check", "--offline", "--message-format=json", "--manifest-path", manifest)
-    result = run_compiler(runner, files, argv, "cargo")
+    beside = any(_BESIDE.intersection(path.split("/")[:-1]) for path, _ in places)
+    argv = ["cargo", "check", "--offline", "--message-format=json", "--manifest-path", manifest]
+    result = run_compiler(runner, files, [*argv, *["--all-targets"] * beside], "cargo")
     complaints = [*read_complaints(result.stdout)]
     if result.exit_code and not complaints:
         errors = (each for each in result.stderr.splitlines() if each.startswith("error"))
@@ -412,6 +434,8 @@ def _without_lines(files: Mapping[str, str], places: Iterable[Place]) -> dict[st
 def _difference(path: str, item: Declared, written: Declarations) -> ContractViolation:
     if item.kind == "implementation":
         return is_missing(path, replace(item, head=cut(item.head)))
+    if not written.named(item.name):
+        return is_missing(path, item)
     has = written.named(item.name)[0]
     shown = (item.head, has.head)
     if item.head == has.head:  # the blocks around them differ
@@ -421,7 +445,8 @@ def _difference(path: str, item: Declared, written: Declarations) -> ContractVio
 
 
 _ROOTS: Final = frozenset({"lib", "main", "build"})
-_TARGETS: Final = frozenset({"bin", "tests", "examples", "benches"})
+_BESIDE: Final = frozenset({"tests", "examples", "benches"})  # cargo compiles these when asked to
+_TARGETS: Final = frozenset({"bin", *_BESIDE})
 
 
 def _is_in_a_crate(path: str, files: Mapping[str, str]) -> bool:
@@ -448,6 +473,8 @@ def _is_async(item: Declared) -> bool:
 
 def _is_difference(complaint: Complaint, item: Declared, written: Declarations) -> bool:
     """Return whether an error of the compiler says that the code differs from the contract."""
+    if item.kind != "implementation" and not written.named(item.name):
+        return complaint.rule in _LACKING  # no macro has made it
     same = [each.around for each in written.named(item.name) if each.kind == item.kind]
     if len(same) > len(set(same)):
         return False  # each is for other circumstances, as their `cfg` says

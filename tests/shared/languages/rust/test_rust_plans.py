@@ -869,6 +869,36 @@ def test_traits_and_generic_types_are_compared_by_what_they_take(runner: Sandbox
     _assert_pairs_differ(runner, TAKEN)
 
 
+MAKE = "macro_rules! make {{\n    ($name:ident) => {{\n        {}\n    }};\n}}\n\nmake!({});\n"
+SHOWN = (
+    "impl std::fmt::Display for $name {\n"
+    "            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {\n"
+    '                f.write_str("flag")\n            }\n        }'
+)
+TWICE = "pub fn twice(n: u8) -> u8;"
+FLAG = "pub struct Flag(pub u8);\n"
+MADE: Final = (
+    (TWICE, MAKE.format("pub fn $name(n: u8) -> u8 { n * 2 }", "twice"), None),
+    (f"{FLAG}impl std::fmt::Display for Flag {{}}", FLAG + MAKE.format(SHOWN, "Flag"), None),
+    (
+        f"{FLAG}impl Flag {{\n    pub fn bits(&self) -> u8;\n}}",
+        MAKE.format("pub struct $name(pub u8); impl $name { pub fn bits(&self) -> u8 { 1 } }",
+                    "\n    Flag\n"),
+        None,
+    ),
+    (TWICE, 'pub fn half(n: u8) -> u8 {\n    println!("twice");\n    n / 2\n}\n', "twice"),
+)  # fmt: skip
+
+
+def test_what_a_macro_makes_is_not_missing(runner: SandboxRunner) -> None:
+    _assert_pairs_differ(runner, MADE)
+
+
+@pytest.mark.parametrize("body", ["", "pub fn thrice(n: u8) -> u8 { n }"])
+def test_what_a_macro_is_only_given_is_missing(runner: SandboxRunner, body: str) -> None:
+    assert _broken(runner, TWICE, MAKE.format(body, "twice")) == ["twice"]
+
+
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
@@ -914,6 +944,19 @@ def test_what_depends_on_a_crate_with_a_contract_is_compared_as_well(
         "fn main() {\n    points(1);\n}\n",
     }
     with Tools(runner) as tools:
+        found = RUST.conformance.check_conformance(stubs, files, tools)
+    assert [each.name for each in found] == ["points"]
+
+
+@pytest.mark.parametrize("path", ["examples/show.rs", "tests/show.rs"])
+def test_what_is_compiled_beside_a_crate_is_compared_as_well(
+    runner: SandboxRunner, path: str
+) -> None:
+    assert RUST.conformance is not None
+    code = "fn points(n: u16) -> u16 {\n    n\n}\n\nfn main() {\n    points(1);\n}\n"
+    stubs = [Interface(path=path, stub="fn points(n: u8) -> u8;")]
+    with Tools(runner) as tools:
+        files = {**CRATE, "src/game.rs": "", path: code}
         found = RUST.conformance.check_conformance(stubs, files, tools)
     assert [each.name for each in found] == ["points"]
 
