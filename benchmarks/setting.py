@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _PROJECT = Path(__file__).resolve().parents[1]
 _OWN_VARIABLES = (*MODEL_VARIABLES, "GIT_", "LLMCH_", "XDG_", "PYTHON", "SOURCE_DATE_EPOCH")
 FILES_PER_FOLDER = 100
+_MANY_FILES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,8 @@ def in_own_process(place: str, *, quick: bool) -> Section:
     module, _, function = place.partition(":")
     measure: Callable[[Bench], Section] = getattr(importlib.import_module(module), function)
     gc.set_threshold(OBJECTS_BETWEEN_LOOKS)  # as each command does
+    if not quick:
+        os.sync()  # what sections before this one wrote is not for it to wait for
     with open_bench(quick=quick) as bench:
         return measure(bench)
 
@@ -112,6 +115,8 @@ def make_repo(folder: Path, files: int, verify: str = "true") -> Path:
     git(folder, "init", "--quiet", "--initial-branch=main")
     git(folder, "add", "--all")
     git(folder, "commit", "--quiet", "--message=start")
+    if files >= _MANY_FILES:
+        os.sync()  # or the first of what is measured waits for these
     return folder
 
 
