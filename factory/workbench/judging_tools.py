@@ -37,7 +37,6 @@ from shared.errors import CommandFailed, LlmchError
 from shared.events.events import Emit, Noted, Warned
 from shared.files.paths import path_inside
 from shared.files.text_sources import RepoSources
-from shared.git import trees
 from shared.languages.language_tools import ToolMissing, ToolResult, WarmBuild
 from shared.processes.pinned_tools import tools_root
 from shared.processes.process import SYSTEM_PATH
@@ -261,7 +260,7 @@ def find_toolset(
     `InvalidInput` if the setting `sandbox.path` names something else than a folder.
     """
     toolchains = toolchains_for(workspace.root, checkout, settings)
-    files = trees.files_of(workspace.git, workspace.baseline)
+    files = sorted(workspace.listings.files_of(workspace.git, workspace.baseline))
     path = path_of(toolchains, settings)
     go = shutil.which("go", path=path)
     if go is None or not any(each.rpartition("/")[2] == "go.mod" for each in files):
