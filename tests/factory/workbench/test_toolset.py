@@ -154,6 +154,9 @@ def test_what_an_order_is_the_first_to_import_is_compiled_before_its_commands(
 ) -> None:
     verified_by(factory, "go build -v ./... 2>&1 | tee /dev/stderr | (! grep list)\n")
     commit_all(factory.repo, {"go.mod": "module a\n\ngo 1.21\n", "b.go": "package a\n"})
+    plain = order(allowed_files=["c.go"], acceptance_commands=["test -f c.go"])
+    assert factory.run(plain, [proposal({"c.go": "package a\n"})]).verdict == "PASS"
+    # What tests import is compiled by now, in this test or in another one.
     listing = 'package a\n\nimport "container/list"\n\nvar L = list.New()\n'
     writes = order(allowed_files=["a.go"], acceptance_commands=["test -f a.go"])
     assert factory.run(writes, [proposal({"a.go": listing})], max_attempts=1).verdict == "PASS"
