@@ -267,7 +267,13 @@ _CALLED: Final = re.compile(
 
 
 def _may_be_made(item: Declared, written: Declarations) -> bool:
-    """Return whether a macro that the file calls names a declaration, or the type that has it."""
+    """Return whether a macro that the file calls names a declaration, or the type that has it.
+
+    The compiler has to be able to say whether it did; what no probe shows is missing.
+    """
+    line = write_probe(item)
+    if not line or read_rust(line).fault is not None:
+        return False
     owner = item.name.rpartition(" for ")[2].partition(".")[0].partition("<")[0].strip()
     return any(
         re.search(rf"\b{re.escape(owner)}\b", each[0]) for each in _CALLED.finditer(written.text)

@@ -75,7 +75,7 @@ def test_a_run_that_ends_while_its_status_is_read_was_not_cut_off(tmp_path: Path
             lock.close()
             journal.write(render_entry(_BEGUN) + "\n")
 
-    run = threading.Thread(target=end)
+    run = threading.Thread(target=end, daemon=True)
     run.start()
     document = read_status_document(tmp_path)
     run.join()

@@ -886,6 +886,8 @@ MADE: Final = (
                     "\n    Flag\n"),
         None,
     ),
+    # No probe says whether a type with named fields is there.
+    ("pub struct Game {\n    pub word: String,\n}", MAKE.format("", "Game"), "Game"),
     (TWICE, 'pub fn half(n: u8) -> u8 {\n    println!("twice");\n    n / 2\n}\n', "twice"),
 )  # fmt: skip
 
