@@ -413,9 +413,9 @@ def sent_body(request: Request, quirks: Quirks) -> bytes:
     text = request.relayed.body
     body: dict[str, Any] = json.loads(text)
     document = _completed(request, quirks, dict(body))
-    if body and all(document.get(part) is each for part, each in body.items()):
+    added = {part: each for part, each in document.items() if part not in body}
+    if body and added and all(document.get(part) is each for part, each in body.items()):
         # A conversation is long, and to write it once more takes longer than to read it.
-        added = {part: each for part, each in document.items() if part not in body}
         return f"{text[:-1]},{compact_json(added)[1:]}".encode()
     return compact_json(document).encode()
 
