@@ -12,9 +12,10 @@ from factory import preflight
 from factory.batch import decide
 from factory.proposal import prompt_parts
 from factory.run import run_request
+from factory.run_flags import trial_options
 from llmch.console import Console
 from llmch.console.document import Block, Document, Outcome, Paragraph, Remark, Shape
-from llmch.entry.command_line import add_branch_argument, add_order_argument, order_asked_for
+from llmch.entry import command_line, wiring
 from shared.files import secret_values
 
 
@@ -50,18 +51,22 @@ class SkipDocument(Document):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_order_argument(parser)
+    command_line.add_order_argument(parser)
     either = parser.add_mutually_exclusive_group(required=True)
     either.add_argument("--reason", metavar="TEXT", help="why the order is left out")
     either.add_argument("--undo", action="store_true", help="take the order up again")
     parser.add_argument("--repo", type=Path, default=Path(), metavar="DIR", help="the git repo (.)")
-    add_branch_argument(parser)
+    command_line.add_branch_argument(parser)
+    parser.set_defaults(deps=None)  # the command that is printed has that of the latest run
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Record the decision. The exit code is 0 if it is recorded."""
+    settings = wiring.settings_for(args, console, repo=args.repo)
     place = preflight.find_repo(args.repo)
-    plan, name = order_asked_for(args, place)
+    plan, name = command_line.order_asked_for(args, place)
+    options = trial_options(args, args.repo, settings)
+    plan, _ = command_line.as_in_the_latest_run(args, plan, options, place, console)
     if args.undo:
         decided = decide.take_up(plan, name, place)
     else:

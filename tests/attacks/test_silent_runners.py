@@ -47,6 +47,27 @@ def test_a_change_that_makes_pytest_quiet_is_judged_by_a_sign_for_each_test(
     assert factory.run(BY_PYTEST, [reply], max_attempts=1).verdict == "PASS"
 
 
+@pytest.mark.rest
+def test_data_that_the_plan_brings_beside_tests_is_no_test_that_has_to_be_read(
+    factory: Factory,
+) -> None:
+    old = "import pytest\n\n" + TEST.replace("def test", "@pytest.mark.slow\ndef test")
+    commit_all(factory.repo, {"app.py": WRONG, "tests/test_old.py": old})
+    document = {
+        **BY_PYTEST,
+        "acceptance_files": [{"path": "tests/data/cases.json", "content": "[2, 4]\n"}],
+        "acceptance_commands": [
+            "python -m pytest -q --strict-markers tests/test_old.py",
+            "python -c 'from app import double; assert double(2) == 4'",
+        ],
+    }
+    right = "def double(number):\n    return 2 * number\n"
+    markers = f"{configured('-q')}markers = ['slow']\n"
+    reply = proposal({"app.py": right, "pyproject.toml": markers})
+    summary = factory.run(document, [reply], max_attempts=1)
+    assert summary.verdict == "PASS", summary.failure
+
+
 BY_UNITTEST = """import unittest
 
 from app import double

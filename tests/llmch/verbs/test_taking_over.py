@@ -200,7 +200,7 @@ def test_an_order_is_left_out_and_taken_up_again(
     ]  # fmt: skip
     undone = say("skip", "2", "--repo", repo, "--undo")
     assert undone.code == 0 and "WO-02 is to be made again" in undone.out
-    assert f"--branch work --repo {repo}` makes it" in undone.out
+    assert f"--branch work --repo {repo} --sandbox off` makes it" in undone.out
 
 
 @pytest.mark.rest
@@ -212,10 +212,9 @@ def test_the_command_that_goes_on_prepares_packages_as_the_run_did(
                    "--sandbox", "off")  # fmt: skip
     assert said.code == 0
     goes_on = f"--branch work --repo {repo} --sandbox off --deps auto`"
-    command = f"--branch work --repo {repo} --deps auto`"
     assert f"{goes_on} goes on with the other orders" in said.out
     assert say("skip", "3", "--repo", repo, "--reason", "not wanted").code == 0
-    assert f"{command} makes it" in say("skip", "3", "--repo", repo, "--undo").out
+    assert f"{goes_on} makes it" in say("skip", "3", "--repo", repo, "--undo").out
     (tmp_path / "3.diff").write_text("--- a/README.md\n+++ b/README.md\n@@ -1 +1 @@\n-a\n+b\n")
     refused = say("accept", "3", "--repo", repo, "--diff", tmp_path / "3.diff")
     assert refused.code != 0 and "goes on with the other orders" not in refused.out
