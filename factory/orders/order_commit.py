@@ -1,7 +1,8 @@
 """Composes the commit message, note, trailers and branch of an order.
 
-The title and the summary come from a model. Neither can look like a trailer, and no character of
-them depends on the Python version: equal replies have to give equal commits.
+The title and the summary come from a model. Neither can look like a trailer, nor keep a host from
+running its checks, and a summary closes no issue. No character of them depends on the Python
+version: equal replies have to give equal commits.
 """
 
 from __future__ import annotations
@@ -180,6 +181,13 @@ _BLANKS_AND_CONTROLS = re.compile("[\x00-\x20\x7f-\xa0\u2028-\u202e\u2066-\u2069
 # Git, or a tool that reads mails, takes a line that begins so for a trailer, the start of a patch
 # or a comment.
 _SPECIAL_LINE = re.compile(r"[A-Za-z0-9-]+ ?:|\(cherry picked|---|-- |diff |#|From |>")
+# Hosts run no checks on a commit that says so in brackets, whoever wrote it.
+_SKIPS_CHECKS = re.compile(
+    r"\[((?:skip|no)[ -][A-Za-z-]+|[A-Za-z-]+[ -]skip)\]|\*{3}(NO_CI)\*{3}", re.IGNORECASE
+)
+_CLOSES = re.compile(r"\b(?:clos|fix|resolv|implement)[a-z]*:? ", re.IGNORECASE)
+_AN_ISSUE = re.compile(r" ?#(?=[0-9])|\bGH-(?=[0-9])|\bhttps?://(?=\S+/[0-9])", re.IGNORECASE)
+_NUMBERED = {"#": " no. ", "GH-": "GH "}
 _PREFIXED = re.compile(r"[a-z]+(\([^()]*\))?!?: ")
 _FIXES = re.compile(r"(?:fix|correct|repair)", re.IGNORECASE)
 _DOCUMENTATION = (".md", ".rst", ".adoc")
@@ -300,7 +308,7 @@ def describe_ticks(title: str, path: str, terms: CommitTerms) -> CommitFacts:
 
 
 def _subject(order: WorkOrder, identity: OrderIdentity, form: str) -> str:
-    title = _one_line(order.title)
+    title = _without_skips(order.title)
     if form.split(" ")[0] == AS_REPOSITORY:
         tests = [each.path for each in order.acceptance_files]
         named = title.rstrip(".") or order.id
@@ -342,7 +350,10 @@ def _kind_of(files: Sequence[str], title: str) -> str:
 
 def _body(summary: str) -> str:
     """Return the summary as one paragraph of lines that are only text to git and to mail tools."""
-    text = _cut(_one_line(summary), _SUMMARY_CHARACTERS)
+    text = _without_skips(summary)
+    if _CLOSES.search(text):  # before an issue's number or address, that would close the issue
+        text = _AN_ISSUE.sub(lambda found: _NUMBERED.get(found[0].strip().upper(), ""), text)
+    text = _cut(text, _SUMMARY_CHARACTERS)
     return "\n".join(f" {line}" if _SPECIAL_LINE.match(line) else line for line in _wrap(text))
 
 
@@ -360,6 +371,11 @@ def _wrap(text: str) -> Iterator[str]:
             line = line[longest:]
     if line:
         yield line
+
+
+def _without_skips(text: str) -> str:
+    """Return the text in one line, with words in parentheses that would skip a host's checks."""
+    return _SKIPS_CHECKS.sub(lambda found: f"({found[1] or found[2]})", _one_line(text))
 
 
 def _one_line(text: str) -> str:

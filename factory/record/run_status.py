@@ -87,7 +87,10 @@ class StateFile:
         with contextlib.suppress(OSError, ValueError):  # JSON cannot hold every path
             from pydantic_core import to_json  # a reader of the status does not wait for it
 
-            temporary.write_bytes(to_json(self._projection.status))
+            data = to_json(self._projection.status)
+            temporary.unlink(missing_ok=True)  # a run that was killed left it, or it is a link
+            with temporary.open("xb") as file:
+                file.write(data)
             temporary.replace(self._path)
 
 

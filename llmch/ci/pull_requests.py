@@ -43,8 +43,9 @@ MOST_BODY: Final = 60_000
 """As many characters of a report as a body has; GitHub refuses over 65,536."""
 _MOST_BESIDE: Final = 65_000
 """As many characters as a report and a person's words have together; the marks need some, too."""
-_BEGIN: Final = "<!-- llmch: this part is written anew by each run -->"
-_END: Final = "<!-- llmch: end -->"
+_MARKS: Final = "<!-- llmch:"
+_BEGIN: Final = f"{_MARKS} this part is written anew by each run -->"
+_END: Final = f"{_MARKS} end -->"
 HOST: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?")
 _BY_SSH: Final = re.compile(r"(?:[^@/\s]+@)?([^:/\s]+):(?!//)(.+)")
 _JSON: Final = ("--header", "Content-Type: application/json")
@@ -85,7 +86,9 @@ class Request:
 
     def _body_beside(self, length: int) -> str:
         """Return the body, as long as may stand beside so many characters of a person."""
-        text, most = self.report, max(0, min(MOST_BODY, _MOST_BESIDE - length))
+        # A mark in what the report shows would end this part, or begin another.
+        text = self.report.replace(_MARKS, f"{_MARKS[:2]}\u2060{_MARKS[2:]}")
+        most = max(0, min(MOST_BODY, _MOST_BESIDE - length))
         if len(text) > most:
             text = f"{text[:most]}\n\nThe report goes on: `llmch report` prints all of it.\n"
         return f"{_BEGIN}\n\n{text.strip()}\n\n{_END}\n"

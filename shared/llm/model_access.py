@@ -107,7 +107,7 @@ class ModelAccess:
 
     @property
     def host(self) -> str:
-        return urlsplit(self.url).hostname or ""
+        return _host_of(self.url)
 
     @property
     def is_openai(self) -> bool:

@@ -51,6 +51,33 @@ def body_of(summary: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("Adds it. [skip ci]", "Adds it. (skip ci)"),
+        ("[CI\nSKIP] adds it", "(CI SKIP) adds it"),
+        ("a [skip-actions], [no ci] and ***NO_CI***", "a (skip-actions), (no ci) and (NO_CI)"),
+        ("a list[int] [x] [skip]", "a list[int] [x] [skip]"),
+    ],
+)
+def test_no_text_of_a_model_keeps_a_host_from_its_checks(said: str, kept: str) -> None:
+    assert body_of(said) == [kept]
+    assert subject_of("{title} [no ci]", title=said) == f"{kept} [no ci]", "that is a person's"
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("Closes #7, #8 and GH-9.", "Closes no. 7, no. 8 and GH 9."),
+        ("It fixed https://host.example/a/b/issues/7", "It fixed host.example/a/b/issues/7"),
+        ("Resolving a/b#7", "Resolving a/b no. 7"),
+        ("As in #7 and https://host.example/7", "As in #7 and https://host.example/7"),
+    ],
+)
+def test_a_summary_closes_no_issue(said: str, kept: str) -> None:
+    assert body_of(said) == [kept]
+
+
+@pytest.mark.parametrize(
     ("form", "expected"),
     [
         ("{order}: {title}", "WO-01: Say hello"),

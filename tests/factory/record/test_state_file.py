@@ -54,6 +54,17 @@ def test_while_a_run_goes_on_it_is_written_without_being_asked_again(tmp_path: P
     assert json.loads(state_path(tmp_path).read_text())["run_id"] == "01RUN"
 
 
+def test_it_is_not_written_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "llmch").mkdir()
+    (tmp_path / "other").write_text("kept")
+    state_path(tmp_path).with_suffix(".tmp").symlink_to(tmp_path / "other")
+    state = StateFile(tmp_path)
+    state(_BEGUN)
+    state(RunConcluded())
+    assert (tmp_path / "other").read_text() == "kept"
+    assert json.loads(state_path(tmp_path).read_text())["run_id"] == "01RUN"
+
+
 def test_a_run_goes_on_where_it_cannot_be_written(tmp_path: Path) -> None:
     state = StateFile(tmp_path)  # without the folder
     state(_BEGUN)

@@ -88,6 +88,14 @@ def test_a_second_report_takes_the_place_of_the_first(before: str, report: str) 
     assert second.startswith(before.rstrip())
 
 
+@pytest.mark.parametrize("mark", [0, -1])
+def test_a_report_that_shows_a_mark_is_replaced_whole(mark: int) -> None:
+    lines = request("").body.strip().splitlines()
+    first = request(f"`{lines[mark]}` and the first").body_after("By hand.")
+    second = request("the second").body_after(f"{first}Below.\n")
+    assert second == request("the second").body_after(f"By hand.\n\n{request('').body}Below.\n")
+
+
 def test_what_follows_the_report_stays() -> None:
     first = request("one").body_after("") + "\nReviewed by Ada.\n"
     second = request("two").body_after(first)

@@ -18,6 +18,7 @@ from shared.llm.model_access import (
     check_access,
     choose_provider,
     is_loopback,
+    is_openai,
     relayed_url,
 )
 from shared.llm.model_client import Provider
@@ -77,6 +78,7 @@ def test_any_other_server_needs_one(url: str | None) -> None:
 def test_a_url_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(InvalidInput, match="not an http or https URL"):
         check_access({"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": url})
+    assert not is_openai({"OPENAI_BASE_URL": url}, None, "m"), "asked before the URL is checked"
 
 
 @pytest.mark.parametrize("key", ["ключ", "sk-1\nsk-2", "sk 1", "sk\x7f"])
