@@ -14,7 +14,7 @@ from factory.preflight import name_paths
 from factory.proposal.read_reply import ProposalInvalid, ReplyReader
 from factory.proposal.scope import FileKind, FileState
 from factory.proposal.shown_code import ShownFile, focus_of, parse_show_request
-from factory.statement.compose_statement import remake_commit
+from factory.statement.compose_statement import remake_commits
 from factory.statement.statement import Judged, Predicate, Statement
 from shared.git import trees
 from shared.git.client import Git
@@ -91,8 +91,8 @@ def rule_on_commit(case: Case) -> Ruling:
     if case.statement is None or case.order is None:
         return not_provable(claim, "what its message was made from is in the statement")
     terms = case.statement.predicate.terms
-    made = remake_commit(case.order, identity, terms, commit.tree, case.parent)
-    if made != commit.raw:
+    made = remake_commits(case.order, identity, terms, commit.tree, case.parent)
+    if commit.raw not in made:
         return contradicted(claim, "its message, author or date is not what llmch makes")
     return proven(claim, "made again from its order, tree and parent, it is the same commit")
 

@@ -286,11 +286,7 @@ def command_without_tests(
     The commands have passed, `tests` has what they reported, and the tree is the one that they
     judged; it is so again afterwards. Nothing is run where the change configures no test runner.
     """
-    plans = [
-        each.path
-        for each in trial.order.acceptance_files
-        if language_of(each.path) and is_test(each.path)  # not the data beside tests
-    ]
+    plans = [each.path for each in trial.order.acceptance_files if is_test(each.path)]
     commands = tuple(dict.fromkeys(trial.order.acceptance_commands))
     if skipping := next(_skipped_by_code(trial, tests, plans), None):
         return skipping

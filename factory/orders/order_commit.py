@@ -283,12 +283,23 @@ def _scope(known: Sequence[str], files: Sequence[str]) -> str:
 
 
 def describe_commit(
-    order: WorkOrder, identity: OrderIdentity, terms: CommitTerms, summary: str
+    order: WorkOrder,
+    identity: OrderIdentity,
+    terms: CommitTerms,
+    summary: str,
+    *,
+    earlier: bool = False,
 ) -> CommitFacts:
-    """Return message, author and date of the commit. Runs on equal input give equal values."""
+    """Return message, author and date of the commit. Runs on equal input give equal values.
+
+    `earlier` returns what versions made that left in the texts what a host acts on.
+    """
+    title, said = _one_line(order.title), _one_line(summary)
+    if not earlier:
+        title, said = _without_skips(title), _closing_nothing(_without_skips(said))
     covers = ", ".join(dict.fromkeys(order.covers))
     trailers = identity.trailers() + (f"\nLlmch-Covers: {covers}" if covers else "")
-    parts = (_subject(order, identity, terms.subject), _body(summary), trailers)
+    parts = (_subject(order, title, identity, terms.subject), _body(said), trailers)
     message = "\n\n".join(filter(None, parts))
     return CommitFacts(f"{message}\n", terms.author.name, terms.author.email, terms.date)
 
@@ -307,8 +318,7 @@ def describe_ticks(title: str, path: str, terms: CommitTerms) -> CommitFacts:
     return CommitFacts(message, terms.author.name, terms.author.email, terms.date)
 
 
-def _subject(order: WorkOrder, identity: OrderIdentity, form: str) -> str:
-    title = _without_skips(order.title)
+def _subject(order: WorkOrder, title: str, identity: OrderIdentity, form: str) -> str:
     if form.split(" ")[0] == AS_REPOSITORY:
         tests = [each.path for each in order.acceptance_files]
         named = title.rstrip(".") or order.id
@@ -350,10 +360,7 @@ def _kind_of(files: Sequence[str], title: str) -> str:
 
 def _body(summary: str) -> str:
     """Return the summary as one paragraph of lines that are only text to git and to mail tools."""
-    text = _without_skips(summary)
-    if _CLOSES.search(text):  # before an issue's number or address, that would close the issue
-        text = _AN_ISSUE.sub(lambda found: _NUMBERED.get(found[0].strip().upper(), ""), text)
-    text = _cut(text, _SUMMARY_CHARACTERS)
+    text = _cut(summary, _SUMMARY_CHARACTERS)
     return "\n".join(f" {line}" if _SPECIAL_LINE.match(line) else line for line in _wrap(text))
 
 
@@ -374,8 +381,15 @@ def _wrap(text: str) -> Iterator[str]:
 
 
 def _without_skips(text: str) -> str:
-    """Return the text in one line, with words in parentheses that would skip a host's checks."""
-    return _SKIPS_CHECKS.sub(lambda found: f"({found[1] or found[2]})", _one_line(text))
+    """Return the line with those words in parentheses that would skip a host's checks."""
+    return _SKIPS_CHECKS.sub(lambda found: f"({found[1] or found[2]})", text)
+
+
+def _closing_nothing(text: str) -> str:
+    """Return the line with issues named so that none is closed by it."""
+    if not _CLOSES.search(text):
+        return text
+    return _AN_ISSUE.sub(lambda found: _NUMBERED.get(found[0].strip().upper(), ""), text)
 
 
 def _one_line(text: str) -> str:

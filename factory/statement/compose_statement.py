@@ -202,25 +202,27 @@ _ENDS = "".join(map(chr, range(33))) + ".,:;<>\"\\'"
 _NOWHERE = re.compile(r"[\n<>]")
 
 
-def remake_commit(
+def remake_commits(
     order: WorkOrder, identity: OrderIdentity, terms: CommitTermsPart, tree: str, parent: str
-) -> bytes | None:
-    """Return the commit that llmch makes of `tree` on `parent`; `None` if the date is invalid.
+) -> tuple[bytes, ...]:
+    """Return the commit that llmch makes of `tree` on `parent`, and what earlier versions made.
 
+    The result is empty if the date is invalid.
     Git writes the same bytes for it, unless its config asks for commits in another encoding.
     """
     date = _DATE.fullmatch(terms.date)
     if date is None:
-        return None
-    facts = describe_commit(
-        order,
-        identity,
-        CommitTerms(Identity(terms.author, terms.email), terms.date, terms.subject),
-        terms.summary,
-    )
-    person = f"{_cleaned(facts.author)} <{_cleaned(facts.email)}> {date[1]} {date[2]}"
+        return ()
+    common = CommitTerms(Identity(terms.author, terms.email), terms.date, terms.subject)
+    person = f"{_cleaned(terms.author)} <{_cleaned(terms.email)}> {date[1]} {date[2]}"
     lines = [f"tree {tree}", f"parent {parent}", f"author {person}", f"committer {person}"]
-    return ("\n".join(lines) + f"\n\n{facts.message}").encode("utf-8", "surrogateescape")
+    messages = (
+        describe_commit(order, identity, common, terms.summary, earlier=each).message
+        for each in (False, True)
+    )
+    return tuple(
+        ("\n".join(lines) + f"\n\n{each}").encode("utf-8", "surrogateescape") for each in messages
+    )
 
 
 def _cleaned(text: str) -> str:

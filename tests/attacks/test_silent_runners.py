@@ -47,25 +47,37 @@ def test_a_change_that_makes_pytest_quiet_is_judged_by_a_sign_for_each_test(
     assert factory.run(BY_PYTEST, [reply], max_attempts=1).verdict == "PASS"
 
 
-@pytest.mark.rest
-def test_data_that_the_plan_brings_beside_tests_is_no_test_that_has_to_be_read(
-    factory: Factory,
+@pytest.mark.parametrize("options", ["-k zero", "--collect-only -qq", "--setup-plan"])
+def test_data_that_the_plan_brings_has_to_be_read_by_tests_that_are_there(
+    factory: Factory, options: str
 ) -> None:
-    old = "import pytest\n\n" + TEST.replace("def test", "@pytest.mark.slow\ndef test")
-    commit_all(factory.repo, {"app.py": WRONG, "tests/test_old.py": old})
+    old = """import json
+from pathlib import Path
+
+import pytest
+from app import double
+
+
+@pytest.mark.parametrize("name", ["zero", "two"])
+def test_cases(name):
+    data = Path(f"tests/data/{name}.json")
+    number, expected = json.loads(data.read_text()) if data.exists() else (0, 0)
+    assert double(number) == expected
+"""
+    base = {
+        "scripts/verify.sh": "python -c 'import app'\n",
+        "app.py": WRONG,
+        "tests/test_old.py": old,
+        "tests/data/zero.json": "[0, 0]\n",
+    }
+    commit_all(factory.repo, base)
     document = {
         **BY_PYTEST,
-        "acceptance_files": [{"path": "tests/data/cases.json", "content": "[2, 4]\n"}],
-        "acceptance_commands": [
-            "python -m pytest -q --strict-markers tests/test_old.py",
-            "python -c 'from app import double; assert double(2) == 4'",
-        ],
+        "acceptance_files": [{"path": "tests/data/two.json", "content": "[2, 4]\n"}],
+        "acceptance_commands": ["python -m pytest -q tests/test_old.py"],
     }
-    right = "def double(number):\n    return 2 * number\n"
-    markers = f"{configured('-q')}markers = ['slow']\n"
-    reply = proposal({"app.py": right, "pyproject.toml": markers})
-    summary = factory.run(document, [reply], max_attempts=1)
-    assert summary.verdict == "PASS", summary.failure
+    reply = proposal({"app.py": f"{WRONG}\n", "pyproject.toml": configured(options)})
+    assert stages(factory.run(document, [reply], max_attempts=1)) == [Stage.ACCEPTANCE_FAILED]
 
 
 BY_UNITTEST = """import unittest

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from factory.orders.order_commit import CommitTerms, describe_commit, identify
-from factory.statement.compose_statement import remake_commit
+from factory.statement.compose_statement import remake_commits
 from factory.statement.statement import CommitTermsPart
 from shared.git import commits, trees
 from shared.git.client import Git, GitFailed
@@ -44,11 +44,21 @@ def test_git_writes_the_same_bytes(
     raw = subprocess.run(
         ["git", "cat-file", "commit", made], cwd=repo, capture_output=True, check=True
     ).stdout
-    assert remake_commit(work, identity, terms, tree, parent) == raw
+    assert remake_commits(work, identity, terms, tree, parent)[0] == raw
 
 
 @pytest.mark.parametrize("date", ["", "now", "@1", "@1 +0100", "@1 +0000\ntree x", "@-1 +0000"])
 def test_what_is_no_date_of_llmch_makes_no_commit(date: str) -> None:
     work = parse_document(WorkOrder, order())
     terms = CommitTermsPart(author="a", email="b", date=date, subject="s", summary="")
-    assert remake_commit(work, identify(work, ""), terms, "t", "p") is None
+    assert remake_commits(work, identify(work, ""), terms, "t", "p") == ()
+
+
+def test_the_commit_of_an_earlier_version_is_made_again_as_it_was() -> None:
+    work = parse_document(WorkOrder, order(title="Say hello [skip ci]"))
+    terms = CommitTermsPart(
+        author="Ada", email="a@b", date="@1 +0000", subject="{title}", summary="Fixes #7."
+    )
+    now, then = remake_commits(work, identify(work, ""), terms, "t", "p")
+    assert b"\n\nSay hello (skip ci)\n\nFixes no. 7.\n" in now
+    assert b"\n\nSay hello [skip ci]\n\nFixes #7.\n" in then
