@@ -20,6 +20,7 @@ from shared.errors import Busy, CommandFailed, InvalidInput, PreflightRefused
 from shared.events.events import Emit, Warned
 from shared.files.atomic_io import write_refused
 from shared.files.paths import fold_path
+from shared.files.text_sources import read_plain
 from shared.git import refs, repos, trees
 from shared.git.client import (
     Changes,
@@ -356,7 +357,7 @@ def _filters_in_use(tree: Path, entries: tuple[ConfigEntry, ...]) -> tuple[str, 
 
 def _filters_asked_for(tree: Path) -> Iterator[str]:
     try:
-        text = (tree / ".gitattributes").read_text(errors="replace")
+        text = read_plain(tree / ".gitattributes").decode(errors="replace")
     except OSError:
         return
     for line in text.splitlines():

@@ -18,6 +18,8 @@ from planner.spec.spec_difference import compare_requirements
 from shared.errors import InvalidInput
 from shared.events.events import Emit, Noted
 from shared.files.atomic_io import exclusively, make_folder, write_json
+from shared.files.strict_documents import MAX_DOCUMENT_BYTES
+from shared.files.text_sources import read_plain
 from shared.languages import language_tools
 from shared.llm import stack
 from shared.work_order.parse_order import canonical_json, sha256_bytes
@@ -174,8 +176,8 @@ def _path(common_dir: Path) -> Path:
 def _read(path: Path) -> dict[str, str]:
     """Return the plans on file. A file that cannot be read counts as empty and is replaced."""
     try:
-        document = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
+        document = json.loads(read_plain(path, MAX_DOCUMENT_BYTES))
+    except (OSError, ValueError, RecursionError):
         return {}
     pairs = document.items() if isinstance(document, dict) else ()
     return {name: folder for name, folder in pairs if isinstance(folder, str)}

@@ -32,6 +32,7 @@ from factory.record.journal_entries import (
 from shared.errors import Busy, CommandFailed, PreflightRefused
 from shared.events.events import Ending, ending_of
 from shared.files.atomic_io import make_folder, sync_folder, write_json, write_refused
+from shared.files.text_sources import read_plain
 from shared.files.typed_documents import read_as
 from shared.work_order import parse_order
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 
 _CLOSED = -1
+_MAKE_READABLE = "make the file readable, or remove what is in its place"
 _KILL_AT = "LLMCH_TEST_KILL_AT"
 
 
@@ -115,7 +117,8 @@ def open_journal(
     """
     path = journal_path(common_dir)
     try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+        _draft_of(path).unlink(missing_ok=True)  # of a run that recorded nothing, or not ours
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         descriptor = os.open(_draft_of(path), flags, 0o644)
     except OSError as error:
         raise PreflightRefused(
@@ -152,11 +155,11 @@ def read_journal(path: Path) -> tuple[Entry, ...]:
     because llmch never guesses what a run did.
     """
     try:
-        lines = path.read_bytes().split(b"\n")
+        lines = read_plain(path).split(b"\n")
     except FileNotFoundError:
         return ()
     except OSError as error:
-        raise Busy(f"cannot read {path}: {error.strerror}", "make the file readable") from error
+        raise Busy(f"cannot read {path}: {error.strerror}", _MAKE_READABLE) from error
     return tuple(_parse(line, path, number) for number, line in enumerate(lines[:-1], 1))
 
 
@@ -166,7 +169,7 @@ def read_understood(path: Path) -> tuple[Entry, ...]:
     A line that cannot be understood is left out.
     """
     try:
-        lines = path.read_bytes().split(b"\n")
+        lines = read_plain(path).split(b"\n")
     except OSError:
         return ()
     found: list[Entry] = []
@@ -224,12 +227,11 @@ def read_decisions(common_dir: Path) -> Mapping[DecisionKey, Decision]:
     """
     path = decisions_path(common_dir)
     try:
-        with path.open("rb") as file:
-            data = file.read(_MOST_BYTES)
+        data = read_plain(path, _MOST_BYTES)
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise Busy(f"cannot read {path}: {error.strerror}", "make the file readable") from error
+        raise Busy(f"cannot read {path}: {error.strerror}", _MAKE_READABLE) from error
     try:
         return _parse_decisions(json.loads(data))
     except (ValueError, TypeError, KeyError, RecursionError) as fault:

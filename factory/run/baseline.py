@@ -42,6 +42,7 @@ from factory.workbench.pool import Workbench, WorkbenchPool
 from shared.errors import PreflightRefused
 from shared.events.events import CommandEnded, CommandStarted, Emit, Noted
 from shared.files.atomic_io import make_folder, write_json, write_refused
+from shared.files.text_sources import read_plain
 from shared.git import trees
 from shared.projects.build_tools import Verification
 from shared.projects.manifests import holds_only_documents, required_versions
@@ -50,8 +51,6 @@ from shared.work_order.work_order import WorkOrder
 
 _MOST_KEPT: Final = 200
 _LARGEST_FILE: Final = 256 * 1024  # bytes; 200 keys with the tests of three commands take 60,000
-# O_NONBLOCK, because opening a FIFO would otherwise wait for a writer that never comes.
-_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_TOUCHED: Final = 100  # of one verification; more is a fault of the target's tests
 _KEY = re.compile(r"[0-9a-f]{64}")
@@ -116,8 +115,7 @@ class KeptBases:
 
     def _read(self) -> dict[str, KnownCommit]:
         try:
-            with os.fdopen(os.open(self.path, _READ), "rb") as file:
-                document = json.loads(file.read(_LARGEST_FILE))
+            document = json.loads(read_plain(self.path, _LARGEST_FILE))
         except (OSError, ValueError, RecursionError):
             return {}
         document = document if isinstance(document, dict) else {}

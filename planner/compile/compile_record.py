@@ -22,6 +22,8 @@ from shared.errors import CommandFailed, EnvironmentFault, InvalidInput, LlmchEr
 from shared.events import events
 from shared.events.run_record import killed_runs
 from shared.files.atomic_io import write_json, write_text
+from shared.files.strict_documents import MAX_DOCUMENT_BYTES
+from shared.files.text_sources import read_plain
 from shared.llm import model_client
 from shared.llm.replayed_replies import EarlierRun
 from shared.llm.transcript import uncertain_calls
@@ -274,7 +276,7 @@ def earlier_replies(artifacts: Path, compile_hash: str) -> Iterator[EarlierRun]:
     """
     for folder in sorted((artifacts / "planner").glob("*/"), reverse=True)[:_LOOKED_AT]:
         try:
-            head = json.loads((folder / "run.json").read_bytes())
+            head = json.loads(read_plain(folder / "run.json", MAX_DOCUMENT_BYTES))
         except (OSError, ValueError, RecursionError):
             continue
         transcript = folder / "transcript.jsonl"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -79,6 +80,23 @@ def read_regular_file(path: Path, what: str, limit: int, *, skipped: int = 0) ->
     finally:
         os.close(descriptor)
     return FileStart(data, max(len(data), status.st_size))
+
+
+def read_plain(path: Path, limit: int | None = None) -> bytes:
+    """Return what a file of our own holds, at most `limit` bytes of it.
+
+    Raises `OSError` if there is none. A link, a FIFO or a device in its place is refused without
+    waiting for it: whoever can write the folder could make a command hang, or fill its memory.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        size = status.st_size
+        return _read_up_to(descriptor, size if limit is None else min(size, limit))
+    finally:
+        os.close(descriptor)
 
 
 _HEAD_BYTES: Final = 2_000  # what llmch writes shows within these what it is
@@ -266,16 +284,7 @@ class RepoSources(TreeSources):
 
 def _read(file: Path) -> str | None:
     try:
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        descriptor = os.open(file, flags)
+        data = read_plain(file, MAX_SOURCE_BYTES + 1)
+        return None if len(data) > MAX_SOURCE_BYTES else data.decode("utf-8-sig")
     except (OSError, ValueError):
         return None
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_SOURCE_BYTES:
-            return None
-        return os.read(descriptor, MAX_SOURCE_BYTES).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError):
-        return None
-    finally:
-        os.close(descriptor)

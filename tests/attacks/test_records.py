@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from factory.record.summary import public_json
 from factory.run.run_request import Continuation, after_the_orders
 from factory.sandbox.policy import Backend, Captured, Cause, Ended
 from factory.sandbox.supervision import TAIL_BYTES
+from shared.errors import Busy, ExitCode
 from shared.events.events import Warned
 from tests.fakes import proposal
 from tests.harness import Factory, Json, order
@@ -273,3 +275,29 @@ def test_the_same_command_is_named_only_where_it_can_bring_something_else(factor
     repeated = factory.run(PICKY, [BAD] * 4, branch="other")
     assert repeated.attempt_records[-1].repeats == 1
     assert "the same command" not in after_the_orders(live, [repeated], None)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+@pytest.mark.parametrize("name", ["journal.jsonl", "decisions.json"])
+def test_what_is_no_file_in_the_place_of_a_record_is_refused_without_waiting(
+    factory: Factory, say: Say, name: str, kind: str
+) -> None:
+    factory.run(order(), [proposal({"hello.txt": "hello\n"})])
+    place = factory.repo / ".git/llmch" / name
+    place.unlink(missing_ok=True)
+    os.mkfifo(place) if kind == "pipe" else place.symlink_to("/dev/zero")
+    said = say("status")
+    assert said.code == ExitCode.BUSY and f"cannot read {place}" in said.err
+    assert "remove what is in its place" in said.err
+    with pytest.raises(Busy):
+        factory.run(order(), [proposal({"hello.txt": "hello\n"})])
+    if name == "journal.jsonl":
+        assert say("reset", "--yes").code == 0
+        assert say("status").code == 0
+
+
+@pytest.mark.parametrize("name", ["journal.jsonl.new", "verified.json", "plans.json", "state.json"])
+def test_what_is_no_file_in_the_place_of_a_draft_is_replaced(factory: Factory, name: str) -> None:
+    (factory.repo / ".git/llmch").mkdir(exist_ok=True)
+    os.mkfifo(factory.repo / ".git/llmch" / name)
+    assert factory.run(order(), [proposal({"hello.txt": "hello\n"})]).verdict == "PASS"
