@@ -190,9 +190,9 @@ def choose_target(
     """
     _refuse_branch(repo, branch, protected)
     ref = f"refs/heads/{branch}"
-    local = refs.commit_of(repo.git, ref)
+    local, remote = refs.commits_of(repo.git, ref, f"refs/remotes/origin/{branch}")
     upstream = "" if local else f"origin/{branch}"
-    tip = local or refs.commit_of(repo.git, f"refs/remotes/{upstream}")
+    tip = local or remote
     if tip and policy is BranchPolicy.CREATE:
         raise PreflightRefused(
             f"branch {(upstream or branch)!r} exists already",

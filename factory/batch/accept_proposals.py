@@ -255,7 +255,9 @@ def read_proposals(
         raise InvalidInput(
             f"{name} has landed as {made[:12]} on {plan.branch}", "nothing is left to accept"
         )
-    reader = Proposals(place.git, plan.named(name).order, _tip(place.git, plan.branch), allow_more)
+    reader = Proposals(
+        place.git, plan.named(name).order, refs.tip_to_follow(place.git, plan.branch), allow_more
+    )
     read: dict[str, Callable[[str], Given]] = {
         "commit": reader.of_commit,
         "diff": reader.of_patch,
@@ -283,14 +285,8 @@ def _writes(given: Given) -> object:
 
 def is_on_branch(plan: PlanOnBranch, place: RepoPlace, given: str) -> bool:
     """Return whether `given` names a commit that is in the history of the plan's branch."""
-    commit, tip = refs.commit_of(place.git, given), _tip(place.git, plan.branch)
+    commit, tip = refs.commit_of(place.git, given), refs.tip_to_follow(place.git, plan.branch)
     return bool(commit) and commits.is_ancestor(place.git, commit, tip)
-
-
-def _tip(git: Git, branch: str) -> str:
-    """Return the commit that the next one of a branch follows, whether or not it exists yet."""
-    named = (f"refs/heads/{branch}", f"refs/remotes/origin/{branch}", "HEAD")
-    return next(filter(None, (refs.commit_of(git, each) for each in named)), "")
 
 
 def land_proposals(
@@ -325,7 +321,7 @@ def check_proposals(
     `PreflightRefused` if the branch's tip fails its verification, and `SandboxUnavailable`.
     """
     refuse_symbolic(place.common_dir, refs.OWN_REFS)
-    options, tip = _with(options, given), _tip(place.git, plan.branch)
+    options, tip = _with(options, given), refs.tip_to_follow(place.git, plan.branch)
     _name_dropped(given, emit)
     folder = new_run_folder(options.settings.artifacts_dir, "factory", new_run_id())
     with contextlib.ExitStack() as opened:

@@ -121,8 +121,10 @@ def plan_branch(git: Git, orders: Sequence[LoadedOrder]) -> str:
     A plan that was begun on the branch of an earlier version goes on there.
     """
     branch, before = default_branch(orders), branch_of_earlier_versions(orders)
-    begun = before and refs.commit_of(git, f"refs/heads/{before}")
-    return before if begun and not refs.commit_of(git, f"refs/heads/{branch}") else branch
+    if not before:
+        return branch
+    begun, own = refs.commits_of(git, f"refs/heads/{before}", f"refs/heads/{branch}")
+    return before if begun and not own else branch
 
 
 _SUBJECTS_READ = 60  # of which those count that people wrote
@@ -144,9 +146,7 @@ def landed_on(
     by a merge.
     """
     name = branch or plan_branch(git, orders)
-    elsewhere = (f"refs/remotes/origin/{name}", "HEAD")
-    tip = refs.tip_of_branch(git, name)
-    tip = tip or next(filter(None, (refs.commit_of(git, each) for each in elsewhere)), "")
+    tip = refs.tip_to_follow(git, name)
     return find_landed(git, name, tip, orders).landed if tip else {}
 
 
@@ -159,7 +159,7 @@ def landed_otherwise(
     of `landed_on`.
     """
     name = branch or plan_branch(git, orders)
-    tip = refs.tip_of_branch(git, name) or refs.commit_of(git, "HEAD")
+    tip = refs.tip_to_follow(git, name)
     history = commits.log(git, tip, limit=_SEARCHED) if tip else ()
     named = landed_orders((each.id, each.message) for each in history)
     same = commits_named(orders, named)

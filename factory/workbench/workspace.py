@@ -65,9 +65,12 @@ class Listings:
     def submodules_of(self, git: Git, commit: str) -> frozenset[str]:
         """Return the folders of a commit's submodules."""
         with self._lock:
-            if commit not in self._submodules:
-                self._submodules = {commit: frozenset(trees.submodules_of(git, commit))}
-            return self._submodules[commit]
+            known = self._submodules.get(commit)
+        if known is None:
+            files, known = trees.files_and_submodules_of(git, commit)
+            self.remember(commit, files)  # which are asked for next
+            self._submodules = {commit: known}
+        return known
 
 
 A = TypeVar("A")

@@ -32,6 +32,8 @@ NO_COMMIT = "0" * 40
 OWN_REFS: Final = ("refs/llmch", "refs/notes/llmch", "refs/notes/llmch-proof")
 """What llmch writes beside a branch: commits that are kept, notes for people, and statements."""
 
+# Of names that git is sure to take, no process has to ask it.
+_PLAIN_NAME: Final = re.compile(r"(?!.*\.lock(?:/|$))[A-Za-z0-9_-]+(?:[./][A-Za-z0-9_-]+)*")
 _REF_NAME_BYTES = 250  # for one part: git makes a file of that name, and one with `.lock` added
 
 
@@ -39,6 +41,16 @@ def commit_of(git: Git, name: str) -> str:
     """Return the id of the commit that `name` names; empty if there is none."""
     done = git.try_run("rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}")
     return "" if done.exit_code else text_of(done.stdout).strip()
+
+
+def commits_of(git: Git, *names: str) -> tuple[str, ...]:
+    """Return the commit that each of `names` names, "" where there is none. One git answers."""
+    asked = "".join(f"{name}^{{commit}}\n" for name in names)
+    if asked.count("\n") != len(names):
+        return tuple(commit_of(git, name) for name in names)  # git reads a name a line
+    lines = git.run("cat-file", "--batch-check", stdin=os.fsencode(asked)).splitlines()
+    found = [line.split(" ") for line in lines]
+    return tuple(each[0] if each[1:2] == ["commit"] else "" for each in found)
 
 
 def hint_for_unknown(git: Git, name: str, otherwise: str) -> str:
@@ -53,12 +65,25 @@ def tip_of_branch(git: Git, branch: str) -> str:
     return commit_of(git, f"refs/heads/{branch}") if branch_name_allowed(git, branch) else ""
 
 
+def tip_to_follow(git: Git, branch: str) -> str:
+    """Return the commit that the next one of a branch follows, whether or not it exists yet.
+
+    A branch that is missing goes on from that of `origin`, or starts from HEAD. The result is empty
+    before the first commit.
+    """
+    own = (f"refs/heads/{branch}", f"refs/remotes/origin/{branch}")
+    named = (*own, "HEAD") if branch_name_allowed(git, branch) else ("HEAD",)
+    return next(filter(None, commits_of(git, *named)), "")
+
+
 def branch_name_allowed(git: Git, name: str) -> bool:
     """Return whether git takes `name`, unchanged, as the name of a branch."""
     if name == "HEAD" or name.startswith("-") or "\0" in name:
         return False
     if any(len(os.fsencode(part)) > _REF_NAME_BYTES for part in name.split("/")):
         return False
+    if _PLAIN_NAME.fullmatch(name):
+        return True
     # The option `--branch` is not used: it also takes `@{-1}`, the branch checked out before.
     return git.try_run("check-ref-format", f"refs/heads/{name}").exit_code == 0
 

@@ -24,11 +24,22 @@ from shared.git.client import (
 )
 
 _REGULAR = ("100644", "100755")
+_SUBMODULE: Final = "160000 "
 _HELD_BYTES = 64_000_000  # of contents that are in memory at a time
 
 
 def tree_of(git: Git, commit: str) -> str:
-    return git.run("rev-parse", "--verify", "--end-of-options", commit + "^{tree}")
+    """Return the id of a commit's tree. It is asked once for each id: an id is a hash of it."""
+    found = _TREES.get(commit)
+    if found is None:
+        found = git.run("rev-parse", "--verify", "--end-of-options", commit + "^{tree}")
+        if _OBJECT_ID.fullmatch(commit):
+            _TREES[commit] = found
+    return found
+
+
+_TREES: Final[dict[str, str]] = {}
+_OBJECT_ID: Final = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 def files_of(git: Git, commit: str) -> tuple[str, ...]:
@@ -37,12 +48,20 @@ def files_of(git: Git, commit: str) -> tuple[str, ...]:
     return tuple(sorted(filter(None, output.split("\0"))))
 
 
+def files_and_submodules_of(git: Git, commit: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the paths in a commit's tree, and those of them that are submodules."""
+    records = filter(None, git.run("ls-tree", "-r", "-z", commit).split("\0"))
+    pairs = [record.partition("\t")[::2] for record in records]
+    submodules = (path for facts, path in pairs if facts.startswith(_SUBMODULE))
+    return frozenset(path for _, path in pairs), frozenset(submodules)
+
+
 def submodules_of(git: Git, commit: str) -> tuple[str, ...]:
     """Return the folders of a commit's tree that are submodules."""
     # The option -d lists folders and submodules alone, which is fast even with many files.
     output = git.run("ls-tree", "-r", "-d", "-z", commit)
     records = (record.partition("\t") for record in output.split("\0"))
-    return tuple(path for facts, _, path in records if facts.startswith("160000 "))
+    return tuple(path for facts, _, path in records if facts.startswith(_SUBMODULE))
 
 
 def entries_of(git: Git, tree: str, paths: Sequence[str]) -> Mapping[str, TreeEntry]:

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.errors import CommandFailed
@@ -225,6 +225,34 @@ def test_a_name_stands_for_a_commit_or_for_none(asked: Git, repo: Path) -> None:
     assert refs.commit_of(asked, "no-such") == ""
 
 
+@given(
+    name=st.lists(
+        st.sampled_from(
+            ["a", "Z9", ".", "..", "/", "//", "-", "_", ".lock", "@", "{", "~", " ", "é"]
+        ),
+        min_size=1,
+        max_size=6,
+    ).map("".join)
+)
+@settings(max_examples=60)
+def test_a_name_is_allowed_as_git_says(name: str) -> None:
+    here = Git(Path(__file__).parent)
+    asked = here.try_run("check-ref-format", f"refs/heads/{name}").exit_code == 0
+    assert refs.branch_name_allowed(here, name) is (asked and not name.startswith("-"))
+
+
+def test_many_names_are_looked_up_at_once(asked: Git, repo: Path) -> None:
+    head = git(repo, "rev-parse", "HEAD")
+    git(repo, "update-ref", "refs/remotes/origin/far", head)
+    later = commit_all(repo, {"new.txt": "x"})
+    names = ("refs/heads/no", "HEAD", "refs/remotes/origin/far", "HEAD:new.txt", head[:10])
+    assert refs.commits_of(asked, *names) == ("", later, head, "", head)
+    assert refs.commits_of(asked, "a\nb", "HEAD") == ("", later)
+    assert refs.tip_to_follow(asked, "far") == head
+    assert refs.tip_to_follow(asked, "main") == refs.tip_to_follow(asked, "new") == later
+    assert refs.tip_to_follow(asked, "main^") == later, "no name of a branch"
+
+
 def test_a_branch_is_in_the_way_of_those_below_and_above_it(asked: Git, repo: Path) -> None:
     git(repo, "branch", "a/b")
     assert refs.in_the_way(asked, "refs/heads/a") == ("refs/heads/a/b",)
@@ -284,6 +312,11 @@ def test_submodules_of_a_commit_are_found_at_any_depth(asked: Git, repo: Path) -
         git(repo, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},{path}")
     git(repo, "commit", "--quiet", "--message=submodules")
     assert trees.submodules_of(asked, "HEAD") == ("two", "vendor/one")
+    files, submodules = trees.files_and_submodules_of(asked, "HEAD")
+    assert (tuple(sorted(files)), submodules) == (
+        trees.files_of(asked, "HEAD"),
+        {"two", "vendor/one"},
+    )
 
 
 def test_messages_come_newest_first_and_whole(asked: Git, repo: Path) -> None:
