@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
-from factory.judging.proof import W234, W252, FewerTests, is_test, why_nothing_is_proven
+from factory.judging.proof import W234, W252, is_test, why_nothing_is_proven
 from factory.judging.run_checks import Trial, try_acceptance, try_command
 from factory.orders import documents
 from factory.orders.documents import AttemptRecord, CmdResult, CommandFlag, CountedTests
@@ -44,6 +44,7 @@ from shared.git import trees
 from shared.languages.acceptance_commands import analyse_command, runs_tests
 from shared.languages.registry import LANGUAGES, language_of, steering
 from shared.processes.shell_words import split_words
+from shared.projects.manifests import beside_dependencies
 from shared.work_order.work_order import WorkOrder
 
 T = TypeVar("T")
@@ -360,16 +361,22 @@ def _names(command: str, paths: Iterable[str]) -> bool:
     return any(each in command for each in paths)
 
 
-def left_out_by_configuration(trial: Trial, fewer: FewerTests) -> str:
-    """Return the account of a verification whose tests a change leaves out, else "".
+def chooses_tests(trial: Trial) -> bool:
+    """Return whether the change may say which tests run, by more than what a project depends on."""
+    before, now = _on_base(trial, trial.configuring), _sources(trial.tree, trial.configuring)
+    return any(
+        beside_dependencies(path, before.get(path)) != beside_dependencies(path, now.get(path))
+        for path in trial.configuring
+    )
 
-    `fewer` says that it ran fewer tests than before the order.
-    """
-    if fewer.command and fewer.now is not None and trial.configuring:
-        now = CountedTests(passed=fewer.now, failed=0, skipped=0)
-        for _, account in _left_out(trial, {fewer.command: now}):
-            return f"{account}{_MAY_LEAVE_OUT}"
-    return ""
+
+def left_out_by_configuration(
+    trial: Trial, ran: Mapping[str, CountedTests]
+) -> tuple[str, str] | None:
+    """Return a command of the verification whose tests a change leaves out, and an account."""
+    for command, account in _left_out(trial, ran) if ran else ():
+        return command, f"{account}{_MAY_LEAVE_OUT}"
+    return None
 
 
 def _left_out(trial: Trial, ran: Mapping[str, CountedTests]) -> Iterator[tuple[str, str]]:
@@ -382,8 +389,11 @@ def _left_out(trial: Trial, ran: Mapping[str, CountedTests]) -> Iterator[tuple[s
     for command, result in _tried(trial, tuple(ran), before, "as_configured_before").items():
         now, then = ran[command], result.tests
         if then is not None and then.ran > now.ran:
-            counts = {"now": now.ran, "then": then.ran}
-            said = {name: documents.count_of_tests(each) for name, each in counts.items()}
+            least = "at least " if now.at_least else ""
+            said = {
+                "now": least + documents.count_of_tests(now.ran),
+                "then": documents.count_of_tests(then.ran),
+            }
             yield command, _LEAVES_OUT.format(**said, files=name_paths(tuple(before)))
 
 

@@ -10,7 +10,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from factory.judging.acceptance_evidence import command_without_tests, left_out_by_configuration
+from factory.judging.acceptance_evidence import (
+    chooses_tests,
+    command_without_tests,
+    left_out_by_configuration,
+)
 from factory.judging.environment_faults import Fault, find_fault, surroundings_of
 from factory.judging.failure_brief import (
     account_of,
@@ -233,8 +237,7 @@ def run_checks(trial: Trial) -> Judgement:
     fewer = None
     if verify.brief is None:
         fewer = find_fewer_tests(trial.known().tests, verify.tests, verify.silent)
-        if fewer is not None:
-            verify.brief = _too_few(fewer, verify, trial)
+        verify.brief = _too_few(fewer, verify, trial)
     record_results(trial, "verify_result.json", verify.results)
     if verify.brief:
         return Judgement(tuple(verify.results), (), verify.brief, exempt=trial.exempt)
@@ -347,34 +350,45 @@ def _without_tests(phase: _Phase, trial: Trial) -> FailureBrief | None:
     return brief_of_success(phase.stage, trial.order, why, result)
 
 
-def _too_few(fewer: FewerTests, phase: _Phase, trial: Trial) -> FailureBrief | None:
+def _too_few(fewer: FewerTests | None, phase: _Phase, trial: Trial) -> FailureBrief | None:
     """Return the brief of a verification that succeeded with too few tests, if it is refused.
 
     It is where no test is seen to have run, and where the change tells the runner to leave some
     out that it still has, and the order takes nothing away.
     """
-    why = f"{fewer.describe()}."
-    if fewer.is_refused(trial.order, is_new=trial.starts_tests_anew):
+    if fewer is not None and fewer.is_refused(trial.order, is_new=trial.starts_tests_anew):
+        command, why = fewer.command, f"{fewer.describe()}."
         if fewer.now is None:
             why += (
                 " Nothing shows that a test ran: have the test runner print its summary as before."
             )
-    elif takes_away(trial.order) or _ran_as_defined_before(fewer, phase, trial):
-        return None
-    elif left := left_out_by_configuration(trial, fewer):
-        why = left
+    elif left := _left_out(fewer, phase, trial):
+        command, why = left
     else:
         return None
     ran = zip(trial.checks, phase.results, strict=False)
-    named = (result for check, result in ran if check.text == fewer.command)
+    named = (result for check, result in ran if check.text == command)
     return brief_of_success(phase.stage, trial.order, why, next(named, phase.results[-1]))
 
 
-def _ran_as_defined_before(fewer: FewerTests, phase: _Phase, trial: Trial) -> bool:
-    """Return whether the script that the command had before the order ran all tests as well."""
-    old = (each.text for each in trial.checks if each.stands_for == fewer.command)
-    ran = (phase.tests[each].ran for each in old if each in phase.tests)
-    return bool(fewer.command) and any(each >= fewer.before.ran for each in ran)
+def _left_out(fewer: FewerTests | None, phase: _Phase, trial: Trial) -> tuple[str, str] | None:
+    """Return a command whose tests the change leaves out, and an account.
+
+    Where it brings tests too, the number need not have fallen, so it does not say that all is well.
+    """
+    if takes_away(trial.order) or not trial.configuring:
+        return None
+    before = {command: each.ran for command, each in trial.known().tests.items() if each.ran}
+    if before and not chooses_tests(trial):
+        before = {each: ran for each, ran in before.items() if fewer and each == fewer.command}
+    ran = phase.tests
+    old = {c.stands_for: c.text for c in trial.checks if c.stands_for and c.text in ran}
+    suspect = (
+        # What a command ran before the order runs as well: it may leave tests to that.
+        old[name] if name in old and ran[old[name]].ran >= number else name
+        for name, number in before.items()
+    )
+    return left_out_by_configuration(trial, {each: ran[each] for each in suspect if each in ran})
 
 
 def _compared(brief: FailureBrief, known: KnownRed, now: RedCheck) -> FailureBrief:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from planner.compile.patches import is_outlined
 from planner.repo.machine import FOLDERS
 from planner.repo.repo_outlines import counted
+from planner.rules.acceptance import with_whole_tests
 from planner.rules.rule_model import Finding
 from shared.errors import quoted
 from shared.events.events import Emit, Noted, Warned
@@ -48,7 +49,8 @@ class DryRun:
 
     def findings(self, plan: Plan, own: Collection[int] | None) -> Iterator[Finding]:
         """Yield what cannot run here of the orders at the positions `own`, or of all."""
-        drafts = [each for each in plan.drafts if each.order is not None and not each.landed]
+        whole = with_whole_tests(plan, self.target)
+        drafts = [each for each in whole.drafts if each.order is not None and not each.landed]
         meant = [each for each in drafts if own is None or each.position in own]
         meant = [each for each in meant if not is_outlined(each.raw)]
         began = time.monotonic()
@@ -89,9 +91,11 @@ class DryRun:
         orders = [each.order for each in drafts if each.order is not None]
         before = [each.order for each in drafts if each.order and each.position <= position]
         tests = {each.path: each.content for order in before for each in order.acceptance_files}
+        # What a test is added to is not known where an earlier order may write it.
+        unknown = [each for each, text in tests.items() if not text]
         return PlannedFiles(
             tests={path: text for path, text in tests.items() if text},
-            written=frozenset(path for each in orders for path in each.allowed_files),
+            written=frozenset((*unknown, *(p for each in orders for p in each.allowed_files))),
             repo=self.target.sources,
             listing=self.target.files,
             dependencies=self.target.allowed.dependencies,

@@ -115,6 +115,33 @@ def parse_toml(text: str | None) -> Table | None:
         return None
 
 
+# The words of all package managers for what a project is built from, whatever table they are in.
+_DEPENDING: Final = frozenset({
+    "dependencies", "dev-dependencies", "build-dependencies", "optional-dependencies",
+    "dependency-groups", "devDependencies", "peerDependencies", "optionalDependencies",
+    "build-system", "version",
+})  # fmt: skip
+
+
+def beside_dependencies(path: str, text: str | None) -> object:
+    """Return what a manifest says beside dependencies, to be compared; of another file, all of it.
+
+    A list of packages says nothing else, and a manifest that cannot be read may say anything.
+    """
+    name = path.rpartition("/")[2].lower()
+    if name.startswith(_LISTS) or "lock" in name or name == "go.sum":
+        return None
+    document = parse_json(text) if name.endswith(".json") else parse_toml(text)
+    return text if document is None else _without_dependencies(document)
+
+
+def _without_dependencies(value: object) -> object:
+    if isinstance(value, dict):
+        kept = (pair for pair in value.items() if pair[0] not in _DEPENDING)
+        return {key: _without_dependencies(each) for key, each in kept}
+    return [_without_dependencies(each) for each in value] if isinstance(value, list) else value
+
+
 def text_at(parent: Table, key: str) -> str:
     """Return the text at `key` as one printable line; "" if there is none."""
     found = parent.get(key)

@@ -204,10 +204,15 @@ def test_a_change_that_has_pytest_leave_out_a_test_of_the_plan_proves_nothing(
     assert said in summary.failure.excerpt
 
 
+MORE = "".join(f"def test_more{each}():\n    assert True\n" for each in range(3))
+
+
 @pytest.mark.rest
 @pytest.mark.parametrize("changes", [[], ["pyproject.toml"]])
+@pytest.mark.parametrize("quiet", ["", "-q "], ids=["counted", "uncounted"])
+@pytest.mark.parametrize("more", ["", MORE], ids=["fewer", "more"])
 def test_a_change_does_not_have_the_verification_leave_out_a_test_that_it_breaks(
-    factory: Factory, changes: list[str]
+    factory: Factory, changes: list[str], quiet: str, more: str
 ) -> None:
     files = {
         "scripts/verify.sh": "python -m pytest -q tests\n",
@@ -216,7 +221,10 @@ def test_a_change_does_not_have_the_verification_leave_out_a_test_that_it_breaks
     }
     commit_all(factory.repo, files)
     document = writing("app.py", allowed_files=["app.py", "pyproject.toml"], changes=changes)
-    setting = 'addopts = "--deselect=tests/test_app.py::test_double"'
+    if more:
+        document["acceptance_files"] = [{"path": "tests/test_more.py", "content": more}]
+        document["acceptance_commands"] = ["python -m pytest -q tests/test_more.py"]
+    setting = f'addopts = "{quiet}--deselect=tests/test_app.py::test_double"'
     reply = proposal({"app.py": WRONG, "pyproject.toml": pytest_with(setting)})
     summary = factory.run(document, [reply], max_attempts=1)
     assert stages(summary) == [Stage.VERIFY_FAILED if not changes else ""]

@@ -5,6 +5,7 @@ A run of the compiler reads the standard library first, which takes longer than 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,7 +44,7 @@ _OPTIONS: Final[Mapping[str, object]] = {
 }
 _DIAGNOSTIC = re.compile(r"(?P<path>.+?)\((?P<line>\d+),(?P<column>\d+)\): error TS(?P<code>\d+): ")
 _INNER_NAME = re.compile(r"\.llmch\d+")
-_ABSOLUTE = re.compile(r'import\("[^"]*/llmch-view/')
+_ABSOLUTE = re.compile(r'import\("[^"]*/llmch-view-[0-9a-f]+/')
 # Names that a runtime, a browser or a test runner gives; what they offer is not judged.
 _GLOBAL_VALUES: Final = """
     process Buffer global globalThis require module exports __dirname __filename setImmediate
@@ -95,7 +96,7 @@ def ask(
     found: list[TscComplaint] = []
     while waiting:
         given = {**files, CONFIG: _config(waiting, aliases), GLOBALS: _globals()}
-        told = [e for e in parse_output(_compile(runner, given)) if e.path in waiting]
+        told = [e for e in _complaints(runner, given) if e.path in waiting]
         broken = {each.path for each in told if each.is_about_syntax}
         if not broken:
             return (*found, *told)
@@ -126,13 +127,19 @@ def _globals() -> str:
     )
 
 
-def parse_output(text: str) -> tuple[TscComplaint, ...]:
-    """Return the complaints in what the compiler printed; lines that are none are left out."""
+def parse_output(text: str, folder: str) -> tuple[TscComplaint, ...]:
+    """Return the complaints in what the compiler printed about the files below `folder`.
+
+    All other lines are left out. The compiler quotes types as they are, so a type can bring lines
+    of its own, which only look like complaints.
+    """
     found: list[TscComplaint] = []
     for line in text.splitlines():
         shape = _DIAGNOSTIC.match(line)
         if shape is not None:
-            path = shape["path"].rpartition("llmch-view/")[2]
+            above, inside, path = shape["path"].rpartition(f"{folder}/")
+            if above or not inside:
+                continue
             line_number, column, code = (int(shape[e]) for e in ("line", "column", "code"))
             message = _cleaned(line[shape.end() :])
             found.append(TscComplaint(path, line_number, column, code, message))
@@ -211,11 +218,19 @@ def _batches(asked: Sequence[CompilerQuestion]) -> Iterator[tuple[int, ...]]:
 
 
 _SECONDS: Final = 60.0  # cold, on a loaded machine, for fifty files
-_PINNED_FOLDER: Final = "llmch-view"
 
 
-def _compile(runner: ToolRunner | None, files: Mapping[str, str]) -> str:
-    """Return what the compiler prints of the files in a private folder."""
+def private_folder(files: Mapping[str, str]) -> str:
+    """Return the name of the folder in which the compiler finds `files`.
+
+    No text among them can hold it, since it is made of a hash of them all.
+    """
+    digest = hashlib.sha256(json.dumps(sorted(files.items())).encode()).hexdigest()
+    return f"llmch-view-{digest[:32]}"
+
+
+def _complaints(runner: ToolRunner | None, files: Mapping[str, str]) -> tuple[TscComplaint, ...]:
+    """Return the compiler's complaints about files in a private folder."""
     program = installed_program(TSC)
     if runner is None:
         raise ToolMissing("the TypeScript compiler is not run without a sandbox")
@@ -224,10 +239,11 @@ def _compile(runner: ToolRunner | None, files: Mapping[str, str]) -> str:
             f"the TypeScript compiler {TSC.version} is not there; "
             "`llmch doctor --fetch tsc` fetches it"
         )
-    placed = {f"{_PINNED_FOLDER}/{path}": text for path, text in files.items()}
-    argv = [str(program), "--pretty", "false", "-p", f"{_PINNED_FOLDER}/{CONFIG}"]
+    folder = private_folder(files)
+    placed = {f"{folder}/{path}": text for path, text in files.items()}
+    argv = [str(program), "--pretty", "false", "-p", f"{folder}/{CONFIG}"]
     done = runner.run(placed, argv, seconds=_SECONDS)
     if done.exit_code not in {0, 1, 2}:
         ended = "ran out of time" if done.exit_code is None else f"ended by {done.exit_code}"
         raise CheckerFailed(f"the TypeScript compiler {ended}: {done.stderr[-200:].strip()}")
-    return done.stdout
+    return parse_output(done.stdout, folder)

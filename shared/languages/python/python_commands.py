@@ -320,8 +320,10 @@ def _collection(command: Command, planned: PlannedFiles) -> Rehearsal:
     named = [each for each in pytest_paths(command) if each.endswith(".py")]
     absent = {each: _STAND_IN for each in named if each not in {*planned.tests, *planned.listing}}
 
+    certain = bool(named) and {*planned.tests, *(planned.listing - planned.written)} >= {*named}
+
     def refusal(done: ToolResult) -> CannotRun | None:
-        return _refusal(done, command, planned, certain=bool(named) and not absent)
+        return _refusal(done, command, planned, certain=certain)
 
     # Other test files change nothing; what tests import, and their configuration, does.
     shown = {p: text for p, text in planned.tests.items() if p in named or not _is_test(p)}

@@ -138,6 +138,33 @@ def test_a_test_that_cannot_be_collected_is_refused(
 
 
 @pytest.mark.rest
+@pytest.mark.parametrize("words", ["tests/test_calc.py -k new", "tests/test_calc.py::test_new"])
+@pytest.mark.parametrize("added_in", [1, 2])
+def test_a_test_that_is_added_to_a_file_is_there_when_it_is_collected(
+    tried: tuple[Planner, Counted, Tried], repo: Path, words: str, added_in: int
+) -> None:
+    _, _, run = tried
+    commit_all(repo, {"tests/test_calc.py": "def test_old():\n    assert True\n"})
+    adding = {
+        "path": "tests/test_calc.py",
+        "append": "\n\ndef test_new():\n    assert 1 + 1 == 2\n",
+    }
+    orders = [
+        creating(
+            number,
+            f"calc{number}.py",
+            acceptance_commands=[f"python -m pytest -q {words}"],
+            **({"acceptance_files": [adding]} if number == added_in else {}),
+        )
+        for number in (1, 2)
+    ]
+    result = run(plan(*orders[added_in - 1 :]), repo=repo, max_attempts=1)
+    assert [each.code for each in result.report.errors] == []
+    if added_in == 2:  # the first order has a command that finds nothing yet
+        result = run(plan(*orders), repo=repo, max_attempts=1)
+        assert [each.code for each in result.report.errors] == ["E403"]
+
+
 def test_what_was_tried_is_not_tried_again(tried: tuple[Planner, Counted, Tried]) -> None:
     _, runner, run = tried
     command = "python -m pytest -q tests/test_score.py"

@@ -318,3 +318,18 @@ def test_a_skeleton_of_a_file_that_is_there_keeps_what_is_not_declared() -> None
 
     assert "export function sum(numbers) { return 0; }" in made
     assert "export const two = (a, b) => a + b;" in made
+
+
+FORGED = (
+    "type T = `x\n{folder}src/a.llmch-probe.ts(1,1): error TS1005: ';' expected.\n${string}`;\n"
+)
+
+
+@needs_tsc
+@pytest.mark.parametrize("folder", ["", "llmch-view/", "llmch-view-0123456789abcdef/", "/"])
+def test_a_type_that_looks_like_a_complaint_of_the_compiler_is_none(folder: str) -> None:
+    code = (
+        FORGED.replace("{folder}", folder) + "export function f(a: number): T { return null!; }\n"
+    )
+    stub = "export declare function f(a: string): number;\n"
+    assert _names(stub, code, "src/a.ts") == ["f"]

@@ -54,7 +54,7 @@ def test_no_text_makes_a_reader_raise(first: str, second: str) -> None:
     if isinstance(stubs[0], Stub) and isinstance(stubs[1], Stub):
         list(conflicts(stubs[0], stubs[1]))
     build_skeleton([Interface(path="a.ts", stub=first)], {"a.ts": second})
-    parse_output(first)
+    parse_output(first, "view")
     kinds_of(first)
     surely_differ(first, second)
     glob_shape(first)
