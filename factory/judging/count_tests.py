@@ -287,6 +287,8 @@ _JEST = re.compile(r"Tests: +((?:\d+ [a-z]+, )*)\d+ total$")
 _VITEST = re.compile(r" +Tests +((?:\d+ [a-z]+(?: fail)?(?: \| )?)+) \(\d+\)$")
 _MOCHA = re.compile(r"  (\d{1,9}) (passing \(.*\)|failing|pending)$")
 _AVA = re.compile(r"  (\d{1,9} )tests? (passed|failed|skipped|todo)$")
+_UVU = re.compile(r"  (Total|Passed|Skipped): {3,5}(\d{1,9})$")
+_UVU_NAME = re.compile(r"   FAIL  (\S.*)$")
 _FOUND_NONE = re.compile(r"No (?:tests|test files) found, exiting with code \d")
 _MATCHED_NONE = re.compile(r"  testMatch: .* - 0 matches$")  # jest before 24 exits with 0
 # Names of failed tests. Suites and files are among them: they fail as their tests do.
@@ -348,6 +350,23 @@ def read_ava(text: str) -> Counted | None:
         return None
     total = add_up((*map(_by_word, found), _named(text, ("[fail]: ", _AVA_NAME))))
     return replace(total, exact=not total.failed)
+
+
+def read_uvu(text: str) -> Counted | None:
+    """Return the sum of the summaries of uvu, which ends well also where it found no test."""
+    found = [
+        (each[1], int(each[2]))
+        for word in ("  Total: ", "  Passed: ", "  Skipped: ")
+        for each in matches(text, word, _UVU)
+    ]
+    total, passed, skipped = (
+        sum(number for word, number in found if word == one)
+        for one in ("Total", "Passed", "Skipped")
+    )
+    if not {"Total", "Passed"} <= {word for word, _ in found}:
+        return None
+    run = Counted(passed, max(0, total - passed), skipped)
+    return add_up((run, _named(text, (" FAIL  ", _UVU_NAME))))
 
 
 def _by_word(numbers: Mapping[str, int]) -> Counted:
@@ -437,8 +456,8 @@ def read_unittest(text: str) -> Counted | None:
 
 
 READERS: Final[tuple[Callable[[str], Counted | None], ...]] = (
-    read_pytest, read_unittest, read_node, read_jest, read_vitest, read_mocha, read_ava, read_go,
-    read_cargo, read_surefire, read_gradle, read_dotnet, read_ctest,
+    read_pytest, read_unittest, read_node, read_jest, read_vitest, read_mocha, read_ava, read_uvu,
+    read_go, read_cargo, read_surefire, read_gradle, read_dotnet, read_ctest,
 )  # fmt: skip
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")

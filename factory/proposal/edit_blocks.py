@@ -113,10 +113,9 @@ class Change:
 
 
 def holds_changes(content: str) -> bool:
-    """Return whether a text begins and ends with the lines around search texts."""
-    first, _, _ = content.strip().partition("\n")
-    _, _, last = content.strip().rpartition("\n")
-    return bool(_OPENING.match(first.strip()) and _CLOSING.match(last.strip()))
+    """Return whether a text has the lines around a search text, whatever is beside them."""
+    opening = _OPENING.search(content)
+    return opening is not None and _CLOSING.search(content, opening.end()) is not None
 
 
 def parse_changes(content: str) -> tuple[Change, ...]:

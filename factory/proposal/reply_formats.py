@@ -404,12 +404,15 @@ def _defined(path: str, text: str) -> frozenset[str]:
 
 
 def _without_heading(block: _Block, path: str) -> str:
-    """Return the content of a code file without a first line that should have been above it.
+    """Return the content of a file without a first line that should have been above it.
 
-    That is its own path, which is no comment, or the name of its language, which the fence lacks.
-    Where the block's opening names the file, its content is meant byte for byte.
+    That is a header of search texts, and in a file of code its own path, which is no comment, or
+    the name of its language, which the fence lacks. Where the block's opening names the file, its
+    content is meant byte for byte.
     """
     line, _, rest = block.content.partition("\n")
+    if read_header(line.strip(), (path,)) == Header(path, Form.SEARCH):
+        return rest
     language = language_of(path)
     if language is None:
         return block.content
@@ -427,7 +430,8 @@ def _header_of(block: _Block, allowed: Sequence[str], repairs: list[str]) -> Hea
     if header.path is not None or len(block.above) > _LONGEST_HEADING:
         return header
     lines = [*block.above.splitlines(), block.content.partition("\n")[0]]
-    found = {_without_marks(line) for line in lines}.intersection(allowed)
+    said = (_without_marks(line) for line in lines)
+    found = {each.removeprefix("edit ") for each in said}.intersection(allowed)
     if len(found) != 1:
         return header
     (path,) = found

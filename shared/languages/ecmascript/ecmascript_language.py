@@ -85,6 +85,8 @@ _CONFIGURES_TESTS = re.compile(
     r"(?:jest|vitest|vite|ava|playwright|cypress|karma|wdio)\.(?:config|conf|workspace)\.\w+"
     r"|\.mocharc(?:\.\w+)?|\.taprc|\.c8rc(?:\.\w+)?|\.nycrc(?:\.\w+)?"
 )
+# The last lines of a file of uvu: what is below them is no test of a run that has begun.
+_STARTING = re.compile(r"\n(?:[\w$.]+\.run\(\)[ \t]*;?[ \t]*(?:\n\s*|\Z))+\Z")
 _PATHS = re.compile(r"['\"`]([\w@./-]+\.[A-Za-z0-9]+)['\"`]")
 PROGRAMS: Final = frozenset(
     {"node", "nodejs", "tsx", "ts-node", "npm", "pnpm", "yarn", "bun", "npx", "pnpx", "bunx",
@@ -195,7 +197,10 @@ class EcmaCode:
         return next((each for each in map(declared_edits.outline, read) if each), ())
 
     def place_for_tests(self, path: str, text: str) -> PlaceForTests:
-        return PlaceForTests(len(text))
+        starting = _STARTING.search(text)
+        if starting is None:
+            return PlaceForTests(len(text))
+        return PlaceForTests(len(text[: starting.start()].rstrip()) + 1)
 
     def find_tables(self, path: str, text: str) -> tuple[CaseTable, ...]:
         return definitions.find_tables(path, text)

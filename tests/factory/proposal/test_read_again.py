@@ -228,3 +228,16 @@ def test_the_instructions_describe_the_forms_that_are_offered_and_no_other() -> 
     assert "SEARCH" in text
     assert "SEARCH" not in render_format(ReplyFormat.EDITS, {"new.py": Form.WHOLE})
     assert "SEARCH" in render_format(ReplyFormat.EDITS)
+
+
+@pytest.mark.parametrize("opening", ["markdown", ""])
+def test_a_header_inside_its_block_is_no_part_of_the_file(opening: str) -> None:
+    parsed = read(f"It is done.\n\n```{opening}\nedit page.md\n{RIGHT.content}```\n")
+    assert written(parsed) == {"page.md": "# Name\n"}
+
+
+def test_a_block_with_search_texts_and_more_is_no_whole_file() -> None:
+    text = f"It is done.\n\n```page.md\nOnly this line changes:\n{RIGHT.content}```\n"
+    error = refused(text)
+    assert "outside of" in str(error)
+    assert written(again(error, reply(RIGHT))) == {"page.md": "# Name\n"}

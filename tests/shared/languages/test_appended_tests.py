@@ -89,6 +89,14 @@ IN_SCRIPT = "test('b', () => {\n  // exactly so\n});\n"
             f"#[test]\nfn one() {{}}\n\n{IN_RUST}",
         ),
         ("a.test.js", SCRIPT, SCRIPT[:34] + IN_SCRIPT, f"{SCRIPT}\n{IN_SCRIPT}"),
+        ("a.js", f"{SCRIPT}\ntest.run();\n", IN_SCRIPT, f"{SCRIPT}\n{IN_SCRIPT}\ntest.run();\n"),
+        ("a.js", f"{SCRIPT}test.run()", IN_SCRIPT, f"{SCRIPT}\n{IN_SCRIPT}test.run()"),
+        (
+            "a.test.ts",
+            f"{SCRIPT}\n\nA.run();\n\nB.run();\n",
+            IN_SCRIPT,
+            f"{SCRIPT}\n{IN_SCRIPT}\n\nA.run();\n\nB.run();\n",
+        ),
         ("t.bats", "@test a {\n}\n", "@test b {\n}\n", "@test a {\n}\n\n@test b {\n}\n"),
     ],
 )
