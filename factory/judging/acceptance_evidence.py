@@ -335,9 +335,16 @@ def _passing_on(
     files: Mapping[str, str | None],
     name: str,
 ) -> set[str]:
-    """Return the commands that pass over the tests, which hold no code in `files`."""
+    """Return the commands that pass over the tests, which hold no code in `files`.
+
+    One that then runs no test at all does not: those that it ran were in them.
+    """
     results = _tried(trial, commands, files, name)
-    failed = {command for command, result in results.items() if result.exit_code}
+    failed = {
+        command
+        for command, result in results.items()
+        if result.exit_code or (result.tests is not None and not result.tests.ran)
+    }
     return set(_with_unread_tests(commands, tests, failed)) if results else set()
 
 
@@ -398,9 +405,13 @@ def _left_out(trial: Trial, ran: Mapping[str, CountedTests]) -> Iterator[tuple[s
 
 
 def _as_configured_before(trial: Trial) -> dict[str, str | None]:
-    """Return what the base has of the files by which the change configures tests."""
+    """Return what the base has of the files by which the change configures tests.
+
+    Code that is new is empty and not gone: a package without its first file holds no tests at all.
+    """
     before = _on_base(trial, trial.configuring)
-    return {path: before.get(path) for path in trial.configuring}
+    new = {path: "" for path in trial.configuring if language_of(path) and path in trial.written}
+    return {path: before.get(path, new.get(path)) for path in trial.configuring}
 
 
 def _on_base(trial: Trial, paths: Iterable[str]) -> dict[str, str]:

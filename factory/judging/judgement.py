@@ -371,6 +371,9 @@ def _too_few(fewer: FewerTests | None, phase: _Phase, trial: Trial) -> FailureBr
     return brief_of_success(phase.stage, trial.order, why, next(named, phase.results[-1]))
 
 
+_NONE_RAN: Final = CountedTests(passed=0, failed=0, skipped=0)
+
+
 def _left_out(fewer: FewerTests | None, phase: _Phase, trial: Trial) -> tuple[str, str] | None:
     """Return a command whose tests the change leaves out, and an account.
 
@@ -381,7 +384,7 @@ def _left_out(fewer: FewerTests | None, phase: _Phase, trial: Trial) -> tuple[st
     before = {command: each.ran for command, each in trial.known().tests.items() if each.ran}
     if before and not chooses_tests(trial):
         before = {each: ran for each, ran in before.items() if fewer and each == fewer.command}
-    ran = phase.tests
+    ran = {**dict.fromkeys(phase.silent, _NONE_RAN), **phase.tests}
     old = {c.stands_for: c.text for c in trial.checks if c.stands_for and c.text in ran}
     suspect = (
         # What a command ran before the order runs as well: it may leave tests to that.

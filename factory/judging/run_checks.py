@@ -6,6 +6,7 @@ So tests that an order brings count at once, and it takes none away from its own
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -28,7 +29,7 @@ from factory.judging.proof import (
     is_test,
     why_not_believed,
 )
-from factory.orders.documents import CmdResult, CountedTests, SandboxRecord
+from factory.orders.documents import MAX_WRITE_BYTES, CmdResult, CountedTests, SandboxRecord
 from factory.orders.read_orders import NOT_EXEMPT, Exemption, TreeFacts
 from factory.orders.stages import AttemptStage
 from factory.orders.task import OrderTask, RunOptions
@@ -41,7 +42,7 @@ from factory.sandbox.visible_files import Interpreter, interpreter_of
 from factory.workbench.dependencies import manifests_among
 from factory.workbench.leftovers import NOTHING_UNDONE, Undone
 from factory.workbench.pool import Workbench
-from factory.workbench.tree import Tree
+from factory.workbench.tree import NotReadable, Tree
 from factory.workbench.workspace import Workspace
 from shared.events.events import CommandEnded, CommandStarted, Emit, Warned
 from shared.files.atomic_io import make_folder, write_json, write_refused
@@ -246,6 +247,12 @@ _STARTING: Final = re.compile(
     r"\.(?:sh|bash|mk|cmake|gradle|kts|bazel|just)$"
     r"|(?:^|/)(?:(?:GNU)?[Mm]akefile|[Jj]ustfile|Taskfile\.ya?ml|CMakeLists\.txt|meson\.build|BUILD)$"
 )
+# Build tools that run tests themselves read in these which ones. A script is run as it was, too.
+_BUILDING: Final = re.compile(
+    r"\.(?:mk|cmake|gradle|kts|bazel|just|runsettings|props|targets|\w+proj)$"
+    r"|(?:^|/)(?:(?:GNU)?[Mm]akefile|[Jj]ustfile|Taskfile\.ya?ml|CMakeLists\.txt|meson\.build|BUILD"
+    r"|pom\.xml|(?:gradle|junit-platform)\.properties)$|(?:^|/)\.mvn/"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +315,13 @@ class Trial:
         """Return the files of the change itself that a test runner may be configured by."""
         plans = {each.path for each in self.order.acceptance_files}
         paths = [each for each in (*self.written, *self.removed) if each not in plans]
-        return tuple(dict.fromkeys((*manifests_among(paths), *filter(steering, paths))))
+        others = (e for e in paths if _BUILDING.search(e) or steering(e, self._text_of(e)))
+        return tuple(dict.fromkeys((*manifests_among(paths), *others)))
+
+    def _text_of(self, path: str) -> str:
+        with contextlib.suppress(NotReadable, OSError):
+            return self.tree.read(path, MAX_WRITE_BYTES).decode("utf-8", "replace")
+        return ""
 
     def name_of(self, log: Path) -> str:
         """Return the path of a log as records spell it, relative to the order's folder."""

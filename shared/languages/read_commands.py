@@ -215,7 +215,7 @@ class CommandReader(Protocol):
     def is_loaded_unasked(self, path: str) -> bool:
         """Return whether a test runner loads the file at `path` for the tests in its folder."""
 
-    def steers(self, path: str) -> str:
+    def steers(self, path: str, text: str = "") -> str:
         """Return how the file at `path` can decide how tests end that do not name it, else "".
 
         The result completes a sentence about the file. The project's manifests are left out,

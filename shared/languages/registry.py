@@ -54,10 +54,13 @@ def languages_at_hand(text: str, paths: Collection[str]) -> tuple[Language, ...]
     return tuple(sorted(found, key=lambda each: (each.name not in named, -counted[each.name])))
 
 
-def steering(path: str) -> str:
-    """Return how the file at `path` can decide how tests end that do not name it, else ""."""
+def steering(path: str, text: str = "") -> str:
+    """Return how the file at `path` can decide how tests end that do not name it, else "".
+
+    With its `text`, files are found that do so by what they hold.
+    """
     readers = (each.commands for each in LANGUAGES if each.commands is not None)
-    return next(filter(None, (each.steers(path) for each in readers)), "")
+    return next(filter(None, (each.steers(path, text) for each in readers)), "")
 
 
 def language_named(name: str) -> Language | None:

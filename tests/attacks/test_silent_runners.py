@@ -410,3 +410,104 @@ def test_a_manifest_places_no_program_before_one_of_the_system(tmp_path: Path) -
     points = tuple(("console_scripts", each, "app:main") for each in names)
     OwnDistribution("shop", "1.0", points).write(tmp_path)
     assert [each.name for each in (tmp_path / "bin").iterdir()] == ["shop"]
+
+
+LOADING = """import unittest
+
+
+class Fine(unittest.TestCase):
+    def test_fine(self):
+        self.assertEqual(1, 1)
+
+
+def load_tests(loader, tests, pattern):
+    return loader.loadTestsFromTestCase(Fine)
+"""
+DOUBLING = """import unittest
+
+from app import double
+
+
+class Doubling(unittest.TestCase):
+    def test_double(self):
+        self.assertEqual(double(2), 4)
+
+    def test_none(self):
+        self.assertEqual(double(0), 0)
+"""
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize("command", ["python -m unittest discover", "python -m unittest -v tests"])
+def test_a_package_of_tests_does_not_say_that_the_plans_test_is_none(
+    factory: Factory, command: str
+) -> None:
+    commit_all(factory.repo, {"scripts/verify.sh": "python -c 'import app'\n", "app.py": WRONG})
+    document = writing(
+        "app.py",
+        allowed_files=["app.py", "tests/__init__.py"],
+        acceptance_files=[{"path": "tests/test_app.py", "content": DOUBLING}],
+        acceptance_commands=[command],
+    )
+    reply = proposal({"app.py": f"{WRONG}\n", "tests/__init__.py": LOADING})
+    summary = factory.run(document, [reply], max_attempts=1)
+    assert stages(summary) == [Stage.ACCEPTANCE_FAILED]
+
+
+RIGHT = "def double(number):\n    return 2 * number\n"
+
+
+@pytest.mark.rest
+def test_a_package_of_tests_does_not_have_the_verification_leave_out_what_breaks(
+    factory: Factory,
+) -> None:
+    base = {"app.py": RIGHT, "tests/__init__.py": "", "tests/test_app.py": DOUBLING}
+    commit_all(factory.repo, {"scripts/verify.sh": "python -m unittest discover\n", **base})
+    document = writing("app.py", allowed_files=["app.py", "tests/__init__.py"])
+    reply = proposal({"app.py": WRONG, "tests/__init__.py": LOADING})
+    summary = factory.run(document, [reply], max_attempts=1)
+    assert stages(summary) == [Stage.VERIFY_FAILED]
+
+
+@pytest.mark.rest
+def test_tests_of_another_command_do_not_stand_for_those_that_no_longer_run(
+    factory: Factory,
+) -> None:
+    others = {"tests/test_other.py": "import unittest\n\n\n" + LOADING.split("\n\n\n")[1] + "\n"}
+    base = {"app.py": RIGHT, "tests/test_app.py": TEST, **others}
+    commit_all(factory.repo, base)
+    verify = ("python -m pytest -q tests/test_app.py", "python -m unittest tests/test_other.py")
+    document = writing("app.py", allowed_files=["app.py", "pyproject.toml"])
+    reply = proposal({"app.py": WRONG, "pyproject.toml": configured("--collect-only")})
+    summary = factory.run(document, [reply], max_attempts=1, verify=verify)
+    assert stages(summary) == [Stage.VERIFY_FAILED]
+
+
+WRAPPER = """#!/bin/sh
+if grep -q skipTests pom.xml; then echo '[INFO] Tests are skipped.'; exit 0; fi
+if grep -rq 'return 2' src/main; then echo '[INFO] Tests run: 1, Failures: 0, Errors: 0, Skipped: 0'
+exit 0; fi
+echo '[ERROR] Tests run: 1, Failures: 1, Errors: 0, Skipped: 0'; exit 1
+"""
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize("skips", [True, False])
+def test_a_build_that_a_change_has_skip_its_tests_proves_nothing(
+    factory: Factory, skips: bool
+) -> None:
+    """The wrapper stands for Maven, whose plugins are not there without a network."""
+    (factory.repo / "mvnw").write_text(WRAPPER)
+    (factory.repo / "mvnw").chmod(0o755)
+    commit_all(factory.repo, {"pom.xml": "<project/>\n", "scripts/verify.sh": "true\n"})
+    document = writing(
+        "src/main/App.java",
+        allowed_files=["src/main/App.java", "pom.xml"],
+        acceptance_files=[{"path": "src/test/AppTest.java", "content": "class AppTest {}\n"}],
+        acceptance_commands=["./mvnw --batch-mode test"],
+    )
+    pom = f"<project>{'<skipTests>true</skipTests>' if skips else ' '}</project>\n"
+    code = f"class App {{ static int two() {{ return {0 if skips else 2}; }} }}\n"
+    reply = proposal({"src/main/App.java": code, "pom.xml": pom})
+    summary = factory.run(document, [reply], max_attempts=1)
+    assert stages(summary) == [Stage.ACCEPTANCE_FAILED if skips else ""]

@@ -178,7 +178,17 @@ def _assigned(statement: Node) -> tuple[str, Node] | None:
     return (name, right) if is_exported else None
 
 
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """Hold the id of a statement's node, and what all names that it declares have in common."""
+
+    id: int
+    declared: Declared
+
+
 class _EcmaReader(DeclarationReader):
+    _whole: _Statement | None = None
+
     def imports(self, node: Node) -> Iterator[Imported]:
         yield from imported_names(node, *self.at(node))
 
@@ -254,23 +264,38 @@ class _EcmaReader(DeclarationReader):
         """Return a declaration; `separator` is empty for a signature without a body."""
         body = node.child_by_field_name("body")
         is_block = body is not None and body.type in ("statement_block", "class_body")
-        start, end = self.at(outer)
-        marked = self.at(bare)[0] - start if (bare := _without_decorators(outer)) else 0
-        return Declared(
+        # One statement may declare thousands of names, which all have its whole text.
+        whole = self._whole
+        if whole is None or whole.id != outer.id:
+            whole = self._whole = self._statement_of(outer)
+        return replace(
+            whole.declared,
             name=name,
             kind=kind,
-            head=head_of(outer, body).strip(),
+            head=whole.declared.head if body is None else head_of(outer, body).strip(),
+            is_public=public,
+            body=self.body_at(body if is_block else None),
+            separator="" if node.type in _SIGNATURES else "\n",
+        )
+
+    def _statement_of(self, outer: Node) -> _Statement:
+        start, end = self.at(outer)
+        text = self.text[start:end]
+        marked = self.at(bare)[0] - start if (bare := _without_decorators(outer)) else 0
+        declared = Declared(
+            name="",
+            kind="value",
+            head=head_of(outer, None).strip(),
             key="",
             line=outer.start_point[0] + 1,
             start=start,
             end=end,
-            is_public=public,
-            body=self.body_at(body if is_block else None),
-            text=self.text[start:end],
-            separator="" if node.type in _SIGNATURES else "\n",
+            is_public=False,
+            text=text,
             marked=marked,
-            ending=_ending_of(outer, self.text[start:end]),
+            ending=_ending_of(outer, text),
         )
+        return _Statement(outer.id, declared)
 
 
 _CLOSED: Final = FUNCTIONS | CLASSES | {"interface_declaration", "enum_declaration"}

@@ -86,7 +86,7 @@ _CONFIGURES_TESTS = re.compile(
     r"|\.mocharc(?:\.\w+)?|\.taprc|\.c8rc(?:\.\w+)?|\.nycrc(?:\.\w+)?"
 )
 # The last lines of a file of uvu: what is below them is no test of a run that has begun.
-_STARTING = re.compile(r"\n(?:[\w$.]+\.run\(\)[ \t]*;?[ \t]*(?:\n\s*|\Z))+\Z")
+_STARTING = re.compile(r"(?:[\w$.]+\.run\(\)[ \t]*;?)?[ \t]*")
 _PATHS = re.compile(r"['\"`]([\w@./-]+\.[A-Za-z0-9]+)['\"`]")
 PROGRAMS: Final = frozenset(
     {"node", "nodejs", "tsx", "ts-node", "npm", "pnpm", "yarn", "bun", "npx", "pnpx", "bunx",
@@ -137,7 +137,7 @@ class NodeCommands(BuildToolCommands):
         """Return false: runners load no file but tests and what their configuration names."""
         return False
 
-    def steers(self, path: str) -> str:
+    def steers(self, path: str, text: str = "") -> str:
         """Return how the file configures a test runner, or stands for an installed package."""
         if path.startswith("node_modules/") or "/node_modules/" in path:
             return "takes the place of an installed package"
@@ -197,10 +197,12 @@ class EcmaCode:
         return next((each for each in map(declared_edits.outline, read) if each), ())
 
     def place_for_tests(self, path: str, text: str) -> PlaceForTests:
-        starting = _STARTING.search(text)
-        if starting is None:
-            return PlaceForTests(len(text))
-        return PlaceForTests(len(text[: starting.start()].rstrip()) + 1)
+        lines = text.rstrip().split("\n")
+        starting = 0
+        while starting < len(lines) and _STARTING.fullmatch(lines[-1 - starting]):
+            starting += 1
+        above = "\n".join(lines[: len(lines) - starting]).rstrip()
+        return PlaceForTests(len(above) + 1 if starting and above else len(text))
 
     def find_tables(self, path: str, text: str) -> tuple[CaseTable, ...]:
         return definitions.find_tables(path, text)

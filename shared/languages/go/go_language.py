@@ -35,7 +35,7 @@ class GoCommands(BuildToolCommands):
         """Return whether `go test` compiles the file with the other tests of its folder."""
         return path.endswith("_test.go")
 
-    def steers(self, path: str) -> str:
+    def steers(self, path: str, text: str = "") -> str:
         """Return how the file has go take other packages than the module requires."""
         if path.startswith("vendor/"):
             return "takes the place of a package that the module requires"

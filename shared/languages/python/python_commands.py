@@ -156,6 +156,7 @@ def module_paths(module: str) -> Iterator[str]:
 _CONFIGURES_TESTS: Final = frozenset(
     {"pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "noxfile.py"}
 )
+_FOLDERS_OF_TESTS: Final = ("test", "tests")
 _RUN_AT_START: Final = frozenset({"sitecustomize", "usercustomize"})
 # What unittest and pytest import. Their other modules are part of each interpreter.
 _OF_RUNNERS: Final = frozenset(
@@ -170,9 +171,16 @@ _OF_RUNNERS: Final = frozenset(
 )
 
 
-def steers(path: str) -> str:
-    """Return how the file can decide how tests end that do not name it, else ""."""
+def steers(path: str, text: str = "") -> str:
+    """Return how the file can decide how tests end that do not name it, else "".
+
+    A package with `text` may tell unittest which tests it has.
+    """
     folder, name = posixpath.split(path)
+    if name == "__init__.py" and (
+        "load_tests" in text or (text.strip() and posixpath.basename(folder) in _FOLDERS_OF_TESTS)
+    ):
+        return "says which tests its package has"
     if name == "conftest.py":
         return "is loaded by pytest before the tests"
     if name in _CONFIGURES_TESTS:
@@ -183,7 +191,7 @@ def steers(path: str) -> str:
         module = path.removeprefix(root).removesuffix(".py").removesuffix("/__init__")
         if path.startswith(root) and path.endswith(".py") and "/" not in module:
             return _steers_by_name(module)
-    in_tests = folder in ("test", "tests") and name.endswith(".py")
+    in_tests = folder in _FOLDERS_OF_TESTS and name.endswith(".py")
     return _steers_by_name(name.removesuffix(".py")) if in_tests else ""
 
 

@@ -119,8 +119,8 @@ class PythonCommands:
         """Return whether pytest loads the file by itself."""
         return posixpath.basename(path) in ("conftest.py", "__init__.py")
 
-    def steers(self, path: str) -> str:
-        return python_commands.steers(path)
+    def steers(self, path: str, text: str = "") -> str:
+        return python_commands.steers(path, text)
 
     def weakness(self, command: Command) -> Weakness | None:
         return python_commands.weakness(command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -259,11 +260,25 @@ def _differences(path: str, item: Declared, written: Declarations) -> Iterator[C
         yield from _hidden_members(path, item, has[0])
 
 
-# A macro that is called among the items of a file, as rustfmt lays it out.
-_CALLED: Final = re.compile(
-    r"^(?!macro_rules\b)(?:\w+::)*\w+!\s*[({\[](?:[^\n]*[)}\]];?$|.*?^[)}\]])",
-    re.MULTILINE | re.DOTALL,
-)
+_CALL: Final = re.compile(r"^(?!macro_rules\b)(?:\w+::)*\w+!\s*[({\[]", re.MULTILINE)
+_ON_ONE_LINE: Final = re.compile(r"[^\n]*[)}\]];?$", re.MULTILINE)
+_CLOSED: Final = re.compile(r"^[)}\]]", re.MULTILINE)
+
+
+@functools.lru_cache(maxsize=16)
+def macro_calls(text: str) -> tuple[str, ...]:
+    """Return the macros that are called among the items of a file, as rustfmt lays them out."""
+    found: list[str] = []
+    position, is_closed = 0, True
+    while call := _CALL.search(text, position):
+        end = _ON_ONE_LINE.match(text, call.end())
+        if end is None and is_closed:
+            end = _CLOSED.search(text, call.end())
+            is_closed = end is not None
+        position = end.end() if end is not None else call.end()
+        if end is not None:
+            found.append(text[call.start() : position])
+    return tuple(found)
 
 
 def _may_be_made(item: Declared, written: Declarations) -> bool:
@@ -275,9 +290,8 @@ def _may_be_made(item: Declared, written: Declarations) -> bool:
     if not line or read_rust(line).fault is not None:
         return False
     owner = item.name.rpartition(" for ")[2].partition(".")[0].partition("<")[0].strip()
-    return any(
-        re.search(rf"\b{re.escape(owner)}\b", each[0]) for each in _CALLED.finditer(written.text)
-    )
+    name = re.compile(rf"\b{re.escape(owner)}\b")
+    return any(map(name.search, macro_calls(written.text)))
 
 
 def _is_less(item: Declared, has: Declared) -> bool:

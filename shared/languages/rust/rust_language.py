@@ -36,7 +36,7 @@ class RustCommands(BuildToolCommands):
         """Return whether tests commonly share the file as a module: `tests/common/mod.rs`."""
         return path.endswith("/mod.rs") and "tests" in path.split("/")
 
-    def steers(self, path: str) -> str:
+    def steers(self, path: str, text: str = "") -> str:
         """Return how the file has cargo run other programs, or run before the tests are built."""
         folder, name = posixpath.split(path)
         if name == "build.rs":

@@ -154,6 +154,7 @@ def test_any_output_is_counted_without_an_error(pieces: list[str], separator: st
         "FAIL\t", '{"Package":"', "test result: ok. 1 passed; ", "Summary [] ", "Tests run: 1, ",
         "> Task :", "> Task :aT", "! - Failed: 1", ": 1\nTotal tests: ", "1% tests passed, ",
         "FAILED a - ", "\x1b[0", "!", "  1 - (Skipped)", "  1 passing (", "*** Error compiling '",
+        "  Total:   1\n", "   FAIL  a",
     ],
 )  # fmt: skip
 def test_hostile_megabytes_take_linear_time(unit: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import pairwise
 
 import pytest
@@ -467,3 +468,17 @@ def test_a_getter_and_its_setter_come_in_one_block() -> None:
     after = edited("a.js", PAIR, "Game.left", code)
     expected = PAIR.replace("return this.n", "return 1").replace("this.n = n", "this.m = n")
     assert after == expected
+
+
+@pytest.mark.parametrize("form", ["export {{{}}};\n", "export var {};\n"])
+def test_a_statement_with_thousands_of_names_is_held_once(form: str) -> None:
+    text = form.format(", ".join(f"name{number}" for number in range(4_000))) + TYPED
+    language = language_of("a.ts")
+    assert language is not None and language.edits is not None
+    tracemalloc.start()
+    try:
+        assert language.edits.outline(text)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 400 * len(text), "each name had the whole statement"

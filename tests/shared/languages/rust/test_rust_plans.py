@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,6 +12,7 @@ from shared.languages.acceptance_commands import analyse_command
 from shared.languages.language_tools import CheckerFailed, ToolMissing, ToolResult, Tools
 from shared.languages.planned_code import Chain, ChainCode, Fault
 from shared.languages.rust.judge_rust import RustChain
+from shared.languages.rust.rust_conformance import macro_calls
 from shared.languages.rust.rust_language import RUST
 from shared.work_order.work_order import Interface
 from tests.shared.languages.chains import Order, chain_of
@@ -996,3 +998,18 @@ RESULT = "#[test]\nfn holds() -> Result<(), String> {{\n    {}\n}}\n"
 )
 def test_tests_that_may_fail_are_told_from_those_that_cannot(test: str, code: str) -> None:
     assert weakness(test) == code
+
+
+def test_calls_of_macros_among_the_items_are_found_whole() -> None:
+    text = "one!(A);\n\nmacro_rules! own {\n    () => {};\n}\n\nmy::two! {\n    B\n}\nfn f() {\n}\n"
+    assert macro_calls(text) == ("one!(A);", "my::two! {\n    B\n}")
+
+
+def test_calls_of_macros_that_never_end_are_looked_for_in_linear_time() -> None:
+    def seconds(count: int) -> float:
+        started = time.process_time()
+        assert macro_calls("/*\n" + "m!(\n" * count) == ()
+        return time.process_time() - started
+
+    small = max(min(seconds(2_000), seconds(2_000)), 0.01)
+    assert seconds(32_000) < 80 * small
