@@ -118,21 +118,27 @@ class PlanOnBranch:
         return find_landed(git, self.branch, tip, self.orders) if tip else LandedOrders()
 
     def run_all(self, place: str, *, installs: bool | None = None) -> str:
-        """Return the command that makes the plan's orders; `place` is the option of the repo.
+        """Return the command that makes the plan's orders, or the one order without a plan.
 
-        `installs` says whether packages are prepared for it. Without it, the latest run decides.
+        `place` is the option of the repo. `installs` says whether packages are prepared for it.
+        Without it, the latest run decides.
         """
         commands = self.latest.head.commands if self.latest else None
         if installs is None:
             installs = isinstance(commands, dict) and commands.get("install_dependencies") is True
         more = self.flags + (" --deps auto" if installs else "")
-        return self.command("run-all", place) + more
+        if self.path.is_dir():
+            return self.command("run-all", place) + more
+        return self._about("run --work-order", place) + more
 
     def command(self, words: str, place: str) -> str:
         """Return a command about the plan; `place` is the option of the repo."""
-        folder = self.path if self.path.is_dir() else self.path.parent
-        branch = f" --branch {shlex.quote(self.branch)}"
-        return f"llmch {words} --workdir {shlex.quote(str(folder))}{branch}{place}"
+        return self._about(f"{words} --workdir", place)
+
+    def _about(self, words: str, place: str) -> str:
+        """Return a command; its last word takes the plan's folder, or the file of its one order."""
+        branch = shlex.quote(self.branch)
+        return f"llmch {words} {shlex.quote(str(self.path))} --branch {branch}{place}"
 
 
 def plan_on_branch(place: RepoPlace, workdir: Path | None, branch: str | None) -> PlanOnBranch:

@@ -292,7 +292,7 @@ def is_left_out(order: dict[str, Any]) -> bool:
 
 def _state(order: dict[str, Any]) -> str:
     decision = order["decision"] or {}
-    if decision.get("left_out"):
+    if decision.get("left_out") and not order["commit"]:
         return "LEFT_OUT"
     return "ACCEPTED" if decision.get("accepted") else str(order["state"])
 
@@ -304,7 +304,7 @@ def _remark(order: dict[str, Any], *, running: bool) -> str:
     decision = order["decision"] or {}
     if decision.get("accepted"):
         return f"{order['commit'][:10]} stands for it (accepted)"
-    if decision.get("left_out"):
+    if decision.get("left_out") and not order["commit"]:
         return f"left out: {decision['left_out']}"
     if order["commit"]:
         before = " (landed before)" if order["landed_before"] else ""

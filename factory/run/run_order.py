@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ from factory.judging.proof import KnownCommit, KnownCommits, sum_of
 from factory.landing.land import Landing, Notary
 from factory.orders.documents import RunSummary
 from factory.orders.order_commit import AS_REPOSITORY, CommitTerms
-from factory.orders.read_orders import NOT_EXEMPT, read_order
+from factory.orders.read_orders import NOT_EXEMPT, LoadedOrder, read_order
+from factory.orders.stages import NOTHING_DECIDED, Decision
 from factory.orders.task import RunOptions
 from factory.preflight import (
     Repo,
@@ -61,7 +62,7 @@ from factory.run.run_request import (
 from factory.run.session import Outset, Session
 from factory.workbench.pool import WorkbenchPool
 from factory.workbench.workspace import workspaces_root
-from shared.errors import InterruptedRun, InvalidInput, LlmchError
+from shared.errors import InterruptedRun, InvalidInput, LlmchError, PreflightRefused
 from shared.events.events import Emit, Warned
 from shared.events.run_record import RunFolder, new_run_folder, new_run_id, recorded_run
 from shared.files.atomic_io import make_folder, write_json
@@ -204,6 +205,9 @@ def _look_at(request: Request, repo: Repo, cut_off: RunBegun | None) -> tuple[Re
     )
     changed = files_changed_since(repo.git, request, landed)
     remaining = remaining_orders(request, landed)
+    if request.command == "run":
+        open_orders = [each for each in remaining if each.order.id not in landed.landed]
+        _refuse_left_out(open_orders, decisions, target.branch)
     to_make = [each for each in remaining if not is_settled(decisions.get(each.order.id))]
     refuse_files_in_the_way(repo, target, to_make)
     warnings = (
@@ -216,6 +220,18 @@ def _look_at(request: Request, repo: Repo, cut_off: RunBegun | None) -> tuple[Re
     base = (plan and landed.begun_on(plan)) or target.tip
     terms = _terms(request, repo, cut_off, target, base)
     return request, Outset(target, landed, decisions, exemptions, terms, warnings)
+
+
+def _refuse_left_out(
+    orders: Sequence[LoadedOrder], decisions: Mapping[str, Decision], branch: str
+) -> None:
+    for each in orders:
+        name = each.order.id
+        if reason := decisions.get(name, NOTHING_DECIDED).left_out:
+            raise PreflightRefused(
+                f"{name} is left out on {branch}: {reason}",
+                f"`llmch skip {name} --undo` takes it up again",
+            )
 
 
 def _warnings_about(repo: Repo, target: TargetBranch) -> Iterator[str]:

@@ -69,7 +69,7 @@ def options_and_source(
     """Return the options for running orders, and the source of the model's replies.
 
     Where the model's key is missing and `read_orders` fails too, the error of `read_orders` is
-    raised: a key would not help. Where all orders have landed, no key is needed.
+    raised: a key would not help. No key is needed for orders that have landed or only remove files.
     """
     settings = wiring.settings_for(args, console, repo=args.repo)
     options = pull_requests.pushing(run_flags.run_options(args, settings), args)
@@ -85,11 +85,12 @@ def check_key(
     git: Git,
     branch: str | None,
 ) -> None:
-    """Raise the error of a missing key, unless the orders of the plan have landed, all of them."""
+    """Raise the error of a missing key, unless all orders that ask a model have landed."""
     if source.missing is None:
         return
     orders = read_orders()
-    if not orders or len(landed.landed_on(git, orders, branch)) < len(orders):
+    asking = {each.order.id for each in orders if each.order.asks_model}
+    if not orders or (asking and not asking <= landed.landed_on(git, orders, branch).keys()):
         raise source.missing
 
 

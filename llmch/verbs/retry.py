@@ -43,7 +43,8 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     place = preflight.find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
     plan, name = command_line.order_asked_for(args, place)
     source = wiring.source_if_any(args, settings)
-    if source.missing and name not in plan.landed(place.git, place.common_dir):
+    asks = plan.named(name).order.asks_model
+    if source.missing and asks and name not in plan.landed(place.git, place.common_dir):
         raise source.missing
     options = run_options(args, settings)
     plan, options = command_line.as_in_the_latest_run(args, plan, options, place, console)

@@ -17,8 +17,8 @@ from shared.events.events import BatchEnded, Noted
 from tests.factory.batch.batching import each_writes, landed_on, step, wrote
 from tests.factory.batch.taking_over import Person
 from tests.factory.batch.test_schedule import START, all_needs, graph_of
-from tests.fakes import refused
-from tests.harness import Factory, Json, manifest
+from tests.fakes import proposal, refused
+from tests.harness import Factory, Json, manifest, order
 
 
 def plan(needing: bool = True) -> Json:
@@ -165,3 +165,17 @@ def test_nothing_is_made_that_needs_a_left_out_order(
         else:
             assert state is (OrderState.BLOCKED if blocked else OrderState.LANDED)
     assert schedule.over
+
+
+def test_an_order_without_a_plan_is_not_made_while_it_is_left_out(factory: Factory) -> None:
+    path = factory.save(order())
+    factory.run(path, [refused()], max_attempts=1)
+    person = Person(factory)
+    person.skip("WO-01", "not now")
+    with pytest.raises(PreflightRefused, match="WO-01 is left out on work: not now") as caught:
+        factory.run(path, [proposal({"hello.txt": "hello\n"})])
+    assert "`llmch skip WO-01 --undo`" in caught.value.hint
+    person.take_up("WO-01")
+    command = person.plan().run_all("")
+    assert command.startswith(f"llmch run --work-order {path} --branch work")
+    assert factory.run(path, [proposal({"hello.txt": "hello\n"})]).verdict == "PASS"
