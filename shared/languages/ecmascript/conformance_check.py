@@ -98,8 +98,12 @@ def _lines(root: Node, with_types: bool) -> Iterator[tuple[str, str]]:
         parameters = node.child_by_field_name("type_parameters")
         if node.type in TYPES:
             if with_types:
-                plain = f"declare const t_{name}: written.{name};"
-                yield name, f"type t_{name} = written.{name};" if parameters else plain
+                yield name, _type_line(name, node, _generic(parameters, _type_names(root)))
+        elif with_types and node.type == "enum_declaration":
+            yield from _enum_lines(name, node)
+        elif is_overloaded and with_types:
+            # Which of them a signature meets, the compiler cannot always tell.
+            yield name, f"{{ const c: (...a: never[]) => unknown = written.{name}; }}"
         elif node.type in CLASSES:
             # A class of a script has no type parameters that could be given.
             generic = _generic(parameters, _type_names(root)) if with_types else Generic()
@@ -115,6 +119,36 @@ def _lines(root: Node, with_types: bool) -> Iterator[tuple[str, str]]:
 
 def _same(name: str) -> str:
     return f"{{ const c: typeof declared.{name} = written.{name}; }}"
+
+
+def _type_line(name: str, node: Node, generic: Generic) -> str:
+    """Return the line that compares a type: it has all that is declared, and may have more.
+
+    A union of words may have more of them; of other unions, only the name is looked for.
+    """
+    value = node.child_by_field_name("value")
+    has, wanted = "written", "declared"
+    if value is not None and value.type == "union_type":
+        if not _is_of_literals(value):
+            return f"type t_{name} = written.{name};"
+        has, wanted = wanted, has
+    of = f"{name}{generic.given}"
+    return generic.around(f"const c: {wanted}.{of} = null! as {has}.{of};")
+
+
+def _is_of_literals(node: Node) -> bool:
+    if node.type == "union_type":
+        return all(map(_is_of_literals, node.named_children))
+    return node.type == "literal_type"
+
+
+def _enum_lines(name: str, node: Node) -> Iterator[tuple[str, str]]:
+    yield name, f"void written.{name};"
+    body = node.child_by_field_name("body")
+    for each in body.named_children if body is not None else ():
+        member = name_of(each) or text_of(each)
+        if member.isidentifier():
+            yield f"{name}.{member}", f"void written.{name}.{member};"
 
 
 @dataclass(frozen=True, slots=True)

@@ -393,8 +393,8 @@ def test_without_a_key_nothing_begins(run: Run, repo: Path, cwd: Path) -> None:
 def test_an_order_that_only_removes_files_needs_no_key(
     run: Run, repo: Path, order_file: Path
 ) -> None:
-    fields = {"allowed_files": [], "removed_files": ["src/app.py"]}
-    removing = order(acceptance_commands=["test ! -e src/app.py"], **fields)
+    fields: Json = {"allowed_files": [], "removed_files": ["src/app.py"]}
+    removing = order(acceptance_commands=["test ! -e src/app.py"]) | fields
     order_file.write_text(json.dumps(removing))
     said = run("--branch", "work")
     assert (said.code, said.err) == (0, "")

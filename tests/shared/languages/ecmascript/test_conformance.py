@@ -333,3 +333,47 @@ def test_a_type_that_looks_like_a_complaint_of_the_compiler_is_none(folder: str)
     )
     stub = "export declare function f(a: string): number;\n"
     assert _names(stub, code, "src/a.ts") == ["f"]
+
+
+TYPES: Final = """export interface Point { x: number; y: string; at?: Date }
+export interface Box<T> { held: T; next?: Box<T> }
+export type Mark = 'hit' | 'miss';
+export type Size = { width: number };
+export type Id = string;
+export type Either = Point | Size;
+export declare enum Colour { Red, Green = 'green' }
+export declare function f(a: string): number;
+export declare function f(a: number): string;
+"""
+KEEPING: Final = """export interface Point { x: number; y: string; at?: Date; z?: number }
+export class Box<T> { held!: T; next?: Box<T>; private n = 0; }
+export type Mark = 'hit' | 'miss' | 'gone';
+export interface Size { width: number; height: number }
+export type Id = string;
+export type Either = Size | Point | Id;
+export const Colour = { Red: 1, Green: 'green', Blue: 3 } as const;
+export function f(a: any): any { return a; }
+"""
+
+
+@needs_tsc
+@pytest.mark.parametrize(
+    ("before", "after", "names"),
+    [
+        ("", "", []),
+        ("y: string; at", "at", ["Point"]),
+        ("x: number; y", "x?: number; y", ["Point"]),
+        ("held!: T", "held!: T[]", ["Box"]),
+        (" | 'miss'", "", ["Mark"]),
+        ("'hit' | 'miss' | 'gone'", "number", ["Mark"]),
+        ("{ width: number; height", "{ height", ["Size"]),
+        ("Id = string;", "Id = number;", ["Id"]),
+        ("export type Either", "type Either", ["Either"]),
+        ("Green: 'green', ", "", ["Colour.Green"]),
+        ("export function f(a: any): any { return a; }", "export const f = 5;", ["f"]),
+    ],
+)
+def test_types_have_all_that_is_declared_of_them(before: str, after: str, names: list[str]) -> None:
+    assert before in KEEPING
+    code = KEEPING.replace(before, after, 1) if before else KEEPING
+    assert _names(TYPES, code, "src/types.ts") == names
