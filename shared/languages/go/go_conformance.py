@@ -394,7 +394,7 @@ def _wrong_types(
             yield from _other_texts(path, contract, written)
             continue
         probed = [(item, write_probe(item, generic[folder])) for item in items]
-        lines = [(item, line) for item, line in probed if line]
+        lines = [(item, line + _with_own_types(line)) for item, line in probed if line]
         code = "\n".join(line for _, line in lines)
         head = "; ".join((f"package {written.package}", *_imports(contract, written, code)))
         probe = posixpath.join(folder, _PROBE.format(number))
@@ -412,6 +412,21 @@ def _wrong_types(
         if not at:
             inside = (path for path, _ in places.values() if folder_of(path) == folder)
             require_judged("go", tuple(dict.fromkeys(inside)), words)
+
+
+# What a literal's type is, whatever a package declares under the name of a type of the language.
+_TYPED_LITERALS: Final[Mapping[str, str]] = {
+    "int": "1", "string": '""', "bool": "1 < 2", "float64": "1.0", "complex128": "1i",
+    "rune": "'a'", "int32": "'a'", "byte": '"a"[0]', "uint8": '"a"[0]',
+}  # fmt: skip
+
+
+def _with_own_types(line: str) -> str:
+    """Return declarations that compile where the types in a probe are those of the language."""
+    named = [each for each in _TYPED_LITERALS if re.search(rf"\b{each}\b", line)]
+    return "".join(
+        f"; var _ = func() *{each} {{ v := {_TYPED_LITERALS[each]}; return &v }}" for each in named
+    )
 
 
 def _generic_by_folder(
@@ -455,13 +470,14 @@ def _is_certain(imported: Imported) -> bool:
     return is_given or is_standard(imported.source)
 
 
+_QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"|`[^`]*`')  # such as a tag of a field
 # The code is for an older Go than the probe, or the type may only be a constraint.
 _NO_DIFFERENCE: Final = re.compile(r"requires go1\.|outside a type constraint|could not import")
 
 
 def _is_difference(item: Declared, message: str) -> bool:
     """Return whether a complaint about a probe is about the code; a name may not be built here."""
-    if _NO_DIFFERENCE.search(message):
+    if _NO_DIFFERENCE.search(_QUOTED.sub("", message)):
         return False
     if undefined := re.match(rf"undefined: ({_WORD})$", message):
         is_type_of_function = item.kind == "function" or item.key.startswith("var ")

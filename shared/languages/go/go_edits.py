@@ -166,6 +166,7 @@ def _is_list(node: Node) -> bool:
 def note_errors(output: str, sources: Mapping[str, str], files: Iterable[str]) -> tuple[str, ...]:
     """Return a sentence for each error of the compiler about a name that does not exist."""
     known = {path: text for path, text in sources.items() if path.endswith(".go")}
+    every = [path for path in files if path.endswith(".go")]
     modules = read_modules(sources, sources)
     notes: dict[str, None] = {}
     for complaint in read_complaints(output):
@@ -181,12 +182,16 @@ def note_errors(output: str, sources: Mapping[str, str], files: Iterable[str]) -
             inside = (each.folder_of_import(imported) for each in modules)
             folder = next((each for each in inside if each is not None), None)
         if folder is not None:
-            found = _note(verdict.name, verdict.code, folder, known)
+            whole = all(path in known for path in every if folder_of(path) == folder)
+            found = _note(verdict.name, verdict.code, folder, known, whole=whole)
             notes.update(dict.fromkeys(found))
     return tuple(notes)
 
 
-def _note(name: str, code: str, folder: str, known: Mapping[str, str]) -> Iterator[str]:
+def _note(
+    name: str, code: str, folder: str, known: Mapping[str, str], *, whole: bool
+) -> Iterator[str]:
+    """Yield what is known of a name; with `whole`, all files of the package are."""
     declared = {
         item.name: (path, item)
         for path, text in known.items()
@@ -199,7 +204,7 @@ def _note(name: str, code: str, folder: str, known: Mapping[str, str]) -> Iterat
             path, item = declared[name]
             yield f"{path} declares `{item.head}`."
         return
-    if name in declared:
+    if name in declared or not whole:
         return
     if owner:
         if owner in declared:

@@ -87,6 +87,13 @@ def test_go_says_what_there_is_in_the_place_of_a_name() -> None:
     assert "game/game.go declares `func Score(guess string) int`." in notes
 
 
+def test_go_says_nothing_of_a_package_that_is_known_in_part() -> None:
+    sources = {"go.mod": "module example.org/play\n", "game/game.go": IN_GO.code}
+    output = "game/in_test.go:3:5: undefined: Scores\n"
+    assert IN_GO.language.notes is not None
+    assert IN_GO.language.notes.note_errors(output, sources, [*sources, "game/more.go"]) == ()
+
+
 def test_rust_says_what_there_is_in_the_place_of_a_name() -> None:
     sources = {"src/lib.rs": "pub mod game;\n", "src/game.rs": IN_RUST.code}
     output = (

@@ -333,3 +333,25 @@ def test_a_package_that_both_import_is_imported_once(runner: SandboxRunner) -> N
         "play/play.go": "package play\n\nfunc Play(n uint8) uint8",
     }
     assert names_that_differ(runner, stubs, code) == ["Play"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'func F(a string) struct{ A int "could not import" } { panic(1) }\n',
+        "type int []byte\ntype string = float64\nfunc F(a int) string { return 1.5 }\n",
+    ],
+)
+def test_neither_words_in_a_type_nor_names_of_types_hide_a_difference(
+    runner: SandboxRunner, code: str
+) -> None:
+    stub = "func F(a int) string\n"
+    assert names_that_differ(runner, {"game.go": stub}, {"game.go": code}) == ["F"]
+
+
+def test_types_of_the_language_are_those_of_the_contract(runner: SandboxRunner) -> None:
+    listed = "a int, b string, c bool, d float64, e complex128, f rune, g byte, h uint8, i int32"
+    code = f"func F({listed}) error {{ return nil }}\n"
+    assert (
+        names_that_differ(runner, {"game.go": f"func F({listed}) error\n"}, {"game.go": code}) == []
+    )
