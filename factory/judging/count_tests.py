@@ -287,12 +287,14 @@ _JEST = re.compile(r"Tests: +((?:\d+ [a-z]+, )*)\d+ total$")
 _VITEST = re.compile(r" +Tests +((?:\d+ [a-z]+(?: fail)?(?: \| )?)+) \(\d+\)$")
 _MOCHA = re.compile(r"  (\d{1,9}) (passing \(.*\)|failing|pending)$")
 _AVA = re.compile(r"  (\d{1,9} )tests? (passed|failed|skipped|todo)$")
-_UVU = re.compile(r"  (Total|Passed|Skipped): {3,5}(\d{1,9})$")
+_UVU: Final = tuple(
+    re.compile(rf"{each} +{_N}$") for each in ("  Total:  ", "  Passed: ", "  Skipped:")
+)
 _UVU_NAME = re.compile(r"   FAIL  (\S.*)$")
 _FOUND_NONE = re.compile(r"No (?:tests|test files) found, exiting with code \d")
 _MATCHED_NONE = re.compile(r"  testMatch: .* - 0 matches$")  # jest before 24 exits with 0
 # Names of failed tests. Suites and files are among them: they fail as their tests do.
-_TAP_NAME = re.compile(r" *not ok \d+ - (?!.* # TODO)(\S.*)$")
+_TAP_NAME = re.compile(r" *not ok \d+ (?:- )?(?!.* # TODO)(\S.*)$")
 _NODE_NAME = re.compile(r" *\u2716 (\S.*) \([\d.]+ms\)$")
 _JEST_NAME = re.compile(r"  \u25cf (\S.*)$")
 _FILE_NAME = re.compile(r" ?FAIL +(\S.*?)(?: \([\d.]+ m?s\))?$")
@@ -354,18 +356,12 @@ def read_ava(text: str) -> Counted | None:
 
 def read_uvu(text: str) -> Counted | None:
     """Return the sum of the summaries of uvu, which ends well also where it found no test."""
-    found = [
-        (each[1], int(each[2]))
-        for word in ("  Total: ", "  Passed: ", "  Skipped: ")
-        for each in matches(text, word, _UVU)
-    ]
     total, passed, skipped = (
-        sum(number for word, number in found if word == one)
-        for one in ("Total", "Passed", "Skipped")
+        [int(each[1]) for each in matches(text, form.pattern[:10], form)] for form in _UVU
     )
-    if not {"Total", "Passed"} <= {word for word, _ in found}:
+    if not total or not passed:
         return None
-    run = Counted(passed, max(0, total - passed), skipped)
+    run = Counted(sum(passed), max(0, sum(total) - sum(passed)), sum(skipped))
     return add_up((run, _named(text, (" FAIL  ", _UVU_NAME))))
 
 

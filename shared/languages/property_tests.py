@@ -47,7 +47,7 @@ _PRINTED: Final = (
 )
 _COMMENT: Final = re.compile(r"\s+# or any other generated value$")
 _TEST: Final = re.compile(
-    r"\s*(?:not ok \d+ - |=== (?:RUN|CONT|NAME) +|--- FAIL: |thread '|_{3,} |✖ |● "
+    r"\s*(?:not ok \d+ (?:- )?|=== (?:RUN|CONT|NAME) +|--- FAIL: |thread '|_{3,} |✖ |● "
     r"|(?:FAIL|ERROR): )"
     r"(?P<name>[^'\n]{1,80}?)(?: \([\d.]+m?s\)|'.*| _{3,}| # .*| \([\w.]+\))?$"
 )

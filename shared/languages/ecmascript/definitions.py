@@ -179,7 +179,7 @@ def _assigned(statement: Node) -> tuple[str, Node] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Statement:
+class _WholeStatement:
     """Hold the id of a statement's node, and what all names that it declares have in common."""
 
     id: int
@@ -187,7 +187,7 @@ class _Statement:
 
 
 class _EcmaReader(DeclarationReader):
-    _whole: _Statement | None = None
+    _whole: _WholeStatement | None = None
 
     def imports(self, node: Node) -> Iterator[Imported]:
         yield from imported_names(node, *self.at(node))
@@ -278,7 +278,7 @@ class _EcmaReader(DeclarationReader):
             separator="" if node.type in _SIGNATURES else "\n",
         )
 
-    def _statement_of(self, outer: Node) -> _Statement:
+    def _statement_of(self, outer: Node) -> _WholeStatement:
         start, end = self.at(outer)
         text = self.text[start:end]
         marked = self.at(bare)[0] - start if (bare := _without_decorators(outer)) else 0
@@ -295,7 +295,7 @@ class _EcmaReader(DeclarationReader):
             marked=marked,
             ending=_ending_of(outer, text),
         )
-        return _Statement(outer.id, declared)
+        return _WholeStatement(outer.id, declared)
 
 
 _CLOSED: Final = FUNCTIONS | CLASSES | {"interface_declaration", "enum_declaration"}

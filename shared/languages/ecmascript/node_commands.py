@@ -428,11 +428,13 @@ NODE_TOOLS: Final = (
         told=re.compile(r"(?P<told>.*)$"),
     ),
     Tool(  # node --test
-        head=re.compile(r"\s*not ok \d+ - (?P<message>.*)$"),
+        head=re.compile(r"\s*not ok \d+ (?:- )?(?P<message>.*)$"),
         end=re.compile(r"\s*(?:code:|stack:|\.\.\.$)"),
-        place=re.compile(r"\s+location: '(?P<path>[^']+?):(?P<line>\d+):\d+'$"),
+        place=re.compile(
+            r"\s+(?:location: '|at: (?:.*\()?)(?P<path>[^'()]+?):(?P<line>\d+):\d+['\)]?$"
+        ),
         told=re.compile(
-            r"\s+(?=\S)(?!duration_ms:|location:|failureType:|type:|---|error: \|)(?:error: )?"
+            r"\s+(?=\S)(?!duration_ms:|location:|failureType:|type:|at:|---|error: \|)(?:error: )?"
             r"(?P<told>.*)"
         ),
     ),
