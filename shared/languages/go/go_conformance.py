@@ -333,15 +333,16 @@ def judge(message: str) -> Reading | None:
 
 
 _PROBE: Final = "llmch_contract_probe{}.go"
+_BUILT_FROM: Final = (".go", ".s", ".S", ".c", ".h")  # a package without one of its files fails
 _MANIFESTS: Final = frozenset({"go.mod", "go.sum", "go.work", "go.work.sum"})
 _VENDORED: Final = "vendor/modules.txt"  # without it, no package of that folder is found
 _STUBS: Final = Stubs(".go", read_go, write_contract)
 
 
 def reads(path: str) -> bool:
-    """Return whether the file is Go, or says which modules there are."""
+    """Return whether go compiles the file, or it says which modules there are."""
     name = path.rpartition("/")[2]
-    return path.endswith((".go", _VENDORED)) or name in _MANIFESTS
+    return path.endswith((*_BUILT_FROM, _VENDORED)) or name in _MANIFESTS
 
 
 def _differences(
@@ -380,7 +381,7 @@ def _wrong_types(
     Each contract has a file of its own for that, with the imports of the contract and of the code.
     A file that is not built here is compared by its text.
     """
-    files = readable(sources, (".go", _VENDORED, *_MANIFESTS))
+    files = readable(sources, (*_BUILT_FROM, _VENDORED, *_MANIFESTS))
     if not any(posixpath.basename(path) == "go.mod" for path in files):
         files["go.mod"] = "module planned\n\ngo 1.21\n"
     files = dict.fromkeys(embedded_paths(files), "") | files

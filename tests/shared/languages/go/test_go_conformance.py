@@ -28,7 +28,7 @@ def names_that_differ(
 ) -> list[str]:
     """Return the names that break the contracts; those without a head are of the package game."""
     interfaces = [Interface(path=at, stub=headed(text)) for at, text in stubs.items()]
-    sources = {path: headed(text) for path, text in code.items()}
+    sources = {at: headed(text) if at.endswith(".go") else text for at, text in code.items()}
     assert GO.conformance is not None
     with Tools(runner) as tools:
         found = GO.conformance.check_conformance(interfaces, {**MODULE, **sources}, tools)
@@ -355,3 +355,15 @@ def test_types_of_the_language_are_those_of_the_contract(runner: SandboxRunner) 
     assert (
         names_that_differ(runner, {"game.go": f"func F({listed}) error\n"}, {"game.go": code}) == []
     )
+
+
+def test_a_package_with_assembly_keeps_no_other_one_from_being_compared(
+    runner: SandboxRunner,
+) -> None:
+    code = {
+        "fast/fast.go": "package fast\n\nfunc Add(a, b int) int\n",
+        "fast/fast.s": "TEXT ·Add(SB), $0-24\n\tRET\n",
+        "game.go": 'import "example.org/play/fast"\n'
+        "func F(a int) string { fast.Add(a, 1); panic(1) }\n",
+    }
+    assert names_that_differ(runner, {"game.go": "func F(a int) int\n"}, code) == ["F"]

@@ -395,10 +395,18 @@ WORDED: Final = (
     ("fetch(url: &str)", "fetch(url: u32)", "fetch"),
     ("fetch(url: &str)", "fetch(url: &str, tries: u8)", "fetch"),
     ("pub async fn fetch", "pub fn fetch", "fetch"),
-    ("pub async fn fetch", "#[rustfmt::skip]\npub fn fetch", None),  # as `#[tokio::main]`
+    ("pub async fn fetch", "#[rustfmt::skip]\npub fn fetch", "fetch"),
+    ("pub async fn fetch", "#[tokio::main]\npub async fn fetch", None),
     ("area(width: u32)", "area(width: u64)", "area"),
     ("pub unsafe fn read", "pub fn read", None),
     ("read(at: usize) -> u8", "read(at: usize) -> i8", "read"),
+    (
+        "pub unsafe fn read(at: usize) -> u8",
+        "#[cfg(any())]\npub unsafe fn read(at: usize) -> u8 { 0 }\n"
+        "#[cfg(not(any()))]\npub unsafe fn read(at: usize) -> i8",
+        "read",
+    ),
+    ("pub unsafe fn read", "type usize = u64;\npub unsafe fn read", "read"),
     ('extern "C" fn ring', "fn ring", "ring"),
     ("ring(times: u32) -> bool", "ring(times: u32) -> u32", "ring"),
     ("each<T: Clone>(all: &[T])", "each<T: Copy>(all: &[T])", "each"),
