@@ -82,15 +82,20 @@ class _Signals:
     seen: threading.Event = field(default_factory=threading.Event)
     _is_hooked: bool = False
     _is_doubled: bool = False
+    _is_noting: bool = False
 
     def interrupt(self, number: int, frame: FrameType | None) -> None:
         # A terminal that closes says so through the shell, and then itself.
         is_known = number == signal.SIGHUP and self.interruption.asked
         is_known = is_known or (self._is_doubled and self.raised.is_set())
         is_new = not (self._is_hooked or is_known)
+        if self._is_noting:
+            return  # it came in the midst of the other one, which holds the lock of an event
+        self._is_noting = True
         if is_new:
             self.raised.set()
         self.seen.set()
+        self._is_noting = False
         if is_new:
             self.interruption.asked = True
             raise KeyboardInterrupt
